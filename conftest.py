@@ -31,13 +31,16 @@ def jaxtyped_if_public(*, typechecker):
 
 
 jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, jaxtyped_if_public
-jaxtyping.install_import_hook("qdtheory", "beartype.beartype")
+jaxtyping.install_import_hook(["qdtheory", "lab"], "beartype.beartype")
+import lab.corpora
+import lab.generators
+import lab.metrics
+
 import qdtheory
-import qdtheory.generators
 import qdtheory.text
 
 # A module whose doctests come first would else be there twice, with classes of its own.
-for package in (qdtheory, qdtheory.generators, qdtheory.text):
+for package in (qdtheory, qdtheory.text, lab.corpora, lab.generators, lab.metrics):
     for name in dir(package):
         getattr(package, name)
 

@@ -16,7 +16,7 @@ import numpy as np
 from measure import peak, run, seconds
 
 import qdtheory as qd
-from qdtheory.metrics.bleu import bleu_table, text_bleu
+from qdtheory.bleu import bleu_table, text_bleu
 
 RUNS = 200
 

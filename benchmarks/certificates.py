@@ -15,7 +15,7 @@ import numpy as np
 from measure import run, seconds
 
 import qdtheory as qd
-from qdtheory.world.numbers import CERTIFIED
+from qdtheory.support.numbers import CERTIFIED
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 SEEDS = 10
@@ -25,9 +25,9 @@ def oracle(seed: int, sigma: float) -> np.ndarray:
     return np.asarray(qd.oracle(SPACE, seed, sigma, size=8))
 
 
-def search(pair: qd.BleuPair, p: np.ndarray) -> qd.solvers.Search:
+def search(pair: qd.BleuPair, p: np.ndarray) -> qd.search.Search:
     # At sigma .5 local optima abound: 64 starts reach the best of them by luck.
-    return qd.solvers.search(pair, p, num_starts=256)
+    return qd.search.search(pair, p, num_starts=256)
 
 
 def report(sigma: float, seed: int, took: float, found: qd.Bounds) -> None:

@@ -7,10 +7,10 @@ and 100 tokens; SE, LL, CR and NRR are exact. CPU times, the least of five round
 """
 
 import numpy as np
+from lab import generators as gen
 from measure import least
 
 import qdtheory as qd
-from qdtheory import generators as gen
 
 DECODERS = (
     gen.Temperature(0.7),

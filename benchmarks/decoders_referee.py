@@ -25,9 +25,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import torch
-from transformers.generation import logits_process as hf
-
-from qdtheory.generators import (
+from lab.generators import (
     Epsilon,
     Eta,
     MinP,
@@ -36,6 +34,7 @@ from qdtheory.generators import (
     TopP,
     Typical,
 )
+from transformers.generation import logits_process as hf
 
 SIZES = (2, 3, 4, 5, 8, 16, 50, 400)
 BATCH = 25  # laws with one parameter

@@ -16,10 +16,9 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from lab.corpora import embed
+from lab.corpora.embeddings import _path
 from measure import CAPTIONS, captions, peak, seconds
-
-from qdtheory.text import embed
-from qdtheory.text.embeddings import _path
 
 ROUNDS = 3
 SIZE = 1000

@@ -14,9 +14,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
 from time import process_time
 
 import numpy as np
+from lab import corpora
 from measure import peak, seconds
-
-from qdtheory import text
 
 ROUNDS = 7
 
@@ -32,7 +31,7 @@ def main() -> None:
     def unit() -> None:
         np.linalg.eigh(np.cov(a.astype(float), rowvar=False))
 
-    sides = lambda: text.frechet_distance(a, b), unit
+    sides = lambda: corpora.frechet_distance(a, b), unit
     times = [
         [seconds(side, clock=process_time)[0] for side in sides] for _ in range(ROUNDS)
     ]

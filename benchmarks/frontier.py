@@ -107,7 +107,7 @@ def closed() -> None:
 
 
 def no_closed_inverse() -> None:
-    for f in (qd.formulas.CR, qd.formulas.LL):
+    for f in (qd.functions.CR, qd.functions.LL):
         pair = qd.SeparablePair(f, "-x**2 - x*log(x)")
         name = f"{f.__name__} and g = -x^2 - x log x"
         compare(name, pair, 100_000, invert_by_newton, slope, bar=10)

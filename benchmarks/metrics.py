@@ -30,6 +30,7 @@ from math import comb
 from pathlib import Path
 
 import numpy as np
+from lab import corpora
 from measure import captions, least
 
 from qdtheory import text
@@ -51,8 +52,8 @@ def rival(package: str, name: str):
 
 def vendi(texts: list[str]) -> None:
     """Vendi of order 1 by the covariance, and its price in products."""
-    features = text.embed(texts).astype(float)
-    ours, value = timed(text.vendi_score, features)
+    features = corpora.embed(texts).astype(float)
+    ours, value = timed(corpora.vendi_score, features)
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)
     base, _ = timed(lambda: np.linalg.eigh(unit.T @ unit / len(unit)))
     theirs, expected = timed(rival("vendi_score", "vendi.py").score_dual, features)
@@ -102,7 +103,7 @@ def distinct_k(texts: list[str], k: int = 100) -> None:
         ways = comb(n, k)
         return sum((ways - comb(n - c, k)) / ways for c in counts.values())
 
-    ours, value = timed(text.distinct_k, texts, k)
+    ours, value = timed(corpora.distinct_k, texts, k)
     theirs, expected = once(whole)
     assert abs(value - expected) < 1e-9 * expected
     print(

@@ -10,10 +10,10 @@ from functools import partial
 
 import jax
 import numpy as np
+from lab.generators import train
 from measure import peak, seconds
 
 import qdtheory as qd
-from qdtheory.generators import train
 
 STEPS, RUNS, SEEDS = 50, 7, 8
 SIZES = (4, 3), (4, 5)

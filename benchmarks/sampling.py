@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from measure import peak, seconds
 
-from qdtheory.world.language_models import LSTMLanguageModel, lstm_step
+from qdtheory.lstm import LSTMLanguageModel, lstm_step
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks/data"))
 ours = import_module("seqgan_setting")

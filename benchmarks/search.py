@@ -63,9 +63,9 @@ def main() -> None:
         pair = qd.BleuPair(SPACE, order, 2, 2)
         found = {}
         for method in times:
-            qd.solvers.search(pair, p, method=method)  # compiles
+            qd.search.search(pair, p, method=method)  # compiles
         for method in times:
-            spent, found[method] = seconds(qd.solvers.search, pair, p, method=method)
+            spent, found[method] = seconds(qd.search.search, pair, p, method=method)
             times[method] += spent
         ours, theirs = (np.asarray(found[m].gain) for m in ("ascent", "penalty"))
         converged = int(found["ascent"].converged.sum())

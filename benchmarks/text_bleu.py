@@ -18,6 +18,7 @@ from collections.abc import Callable
 from time import perf_counter, process_time
 
 import numpy as np
+from lab import corpora
 from measure import captions, least, peak, run, seconds
 
 from qdtheory import text
@@ -105,7 +106,7 @@ def paired() -> None:
     candidates, references = words(0, 10_000), words(10_000, 20_000)
     beside_nltk(
         "paired BLEU, 10,000",
-        lambda: text.paired_bleu_scores(candidates, references, 5, "epsilon"),
+        lambda: corpora.paired_bleu_scores(candidates, references, 5, "epsilon"),
         candidates,
         lambda: ([r] for r in references),
     )

@@ -17,6 +17,7 @@ from os import environ
 from pathlib import Path
 
 import numpy as np
+from lab.corpora import imdb
 from measure import peak, run, seconds
 
 from qdtheory import text
@@ -60,7 +61,7 @@ def corpora() -> list[list[str]]:
 
 
 def reviews() -> list[str]:
-    return [" ".join(sentence) for sentence in text.imdb(None)]
+    return [" ".join(sentence) for sentence in imdb(None)]
 
 
 def level() -> None:

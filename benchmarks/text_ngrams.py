@@ -9,9 +9,10 @@ measured in one run, so that it hardly depends on the machine.
 import time
 from collections import Counter
 
+from lab.corpora import imdb, prepare
 from measure import least, seconds
 
-from qdtheory.text import Corpus, imdb, ngram_counts, prepare
+from qdtheory.text import Corpus, ngram_counts
 
 
 def count_by_hand(sentences: list[tuple], n: int) -> Counter:

@@ -21,7 +21,7 @@ import numpy as np
 from measure import peak, run, seconds
 
 from qdtheory import text
-from qdtheory.world.records import Estimate
+from qdtheory.support.records import Estimate
 
 NUM_PROMPTS, NUM_OUTPUTS, LENGTH, VOCAB_SIZE = 10_000, 8, 30, 5_000
 FEW = 300

@@ -18,6 +18,7 @@ author = "The qdtheory authors"
 copyright = author
 extensions = [
     "address",
+    "api_page",
     "claim_links",
     "course_pages",
     "coverage_page",
@@ -36,7 +37,6 @@ extensions = [
     "search_page",
     "solutions_page",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]

@@ -364,7 +364,8 @@ def class_files() -> Iterator[tuple[str, bytes]]:
     yield "README.txt", CLASS_README.format(install=packages).encode()
     if not RELEASED:
         yield WHEEL, wheel()
-    for path in [*lectures(), *sorted(ROOT.glob("notebooks/data/*.*"))]:
+    beside = [*ROOT.glob("notebooks/data/*.*"), *ROOT.glob("notebooks/lab/**/*.py*")]
+    for path in [*lectures(), *sorted(p for p in beside if p.suffix != ".pyc")]:
         yield str(path.relative_to(ROOT)), path.read_bytes()
     handouts = {path.stem: handout_page(path) for path in lectures()}
     for name, text in (handouts | {"exam": exam_page()}).items():

@@ -1,7 +1,8 @@
 """Notebooks to download that run alone: each with its tables, as one archive.
 
 A page's download button gives `downloads/NAME.zip`: the notebook, the tables and
-modules of `notebooks/data` that its cells name, and a file that says what to install:
+modules of `notebooks/data` that its cells name, those of `notebooks/lab` that its run
+read, and a file that says what to install:
 JupyterLab, the package with its figures, and what the page says that it **Needs**.
 Until a package index has the package, its wheel lies beside the archives, and each page
 links both.
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import freshness
 from address import RELEASED, ROOT, WHEEL, requirement
 from notebook_cells import NOTEBOOKS, cells_of, lectures, source_of
 
@@ -43,6 +45,16 @@ def tables(notebook: Path) -> list[Path]:
     names = re.findall(r"""["'](?:data/)?([\w.-]+\.csv)["']""", code)
     wanted = [f"{module}.py" for module in modules] + names
     return [NOTEBOOKS / "data" / name for name in dict.fromkeys(wanted)]
+
+
+def lab(notebook: Path) -> list[Path]:
+    """Files of the lab that a run of the notebook read, by its record."""
+    record = freshness.record_of(notebook.stem, NOTEBOOKS).read_text("utf-8")
+    read = [ROOT / name for name in json.loads(record)["read"]]
+    modules = [path for path in read if path.is_relative_to(NOTEBOOKS / "lab")]
+    # A face names its modules in a stub, which a record leaves out.
+    stubs = [path.with_suffix(".pyi") for path in modules]
+    return [*modules, *(path for path in stubs if path.exists())]
 
 
 def needs(notebook: Path) -> tuple[set[str], set[str]]:
@@ -72,7 +84,8 @@ def pack(notebook: Path, target: Path) -> None:
     """Write a notebook and what it reads into one archive."""
     name = notebook.stem
     contents = {f"{name}/{notebook.name}": notebook.read_bytes()}
-    contents |= {f"{name}/data/{p.name}": p.read_bytes() for p in tables(notebook)}
+    for path in (*tables(notebook), *lab(notebook)):
+        contents[f"{name}/{path.relative_to(NOTEBOOKS)}"] = path.read_bytes()
     where = "" if RELEASED else BESIDE
     contents[f"{name}/README.txt"] = install([notebook], notebook.name, where)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -53,7 +53,7 @@ def frontier(pair, p):
     Of a separable pair the model in the middle is as diverse as the real distribution.
     """
     if isinstance(pair, qd.BleuPair):
-        found = qd.solvers.search_frontier(pair, p, NUM_STEPS + 1)
+        found = qd.search.search_frontier(pair, p, NUM_STEPS + 1)
         return found.q, found.w
     alpha = np.arange(NUM_STEPS) / NUM_STEPS
     w = np.append(alpha / (1 - alpha) * weight_of_real_diversity(pair, p), -np.inf)

@@ -2,9 +2,10 @@
 
 import re
 
+from api_page import defined_at
 from coverage_page import links, table
 
-from qdtheory.metrics.catalogue import METRICS
+from qdtheory.catalogue.metrics import METRICS
 
 KINDS = ("quality", "diversity", "both in one", "divergence")
 TITLES = (
@@ -21,13 +22,18 @@ def code(text):
     return re.sub(r"(?<!`)([*_])(?!`)", r"\\\1", text) if "`" not in text else text
 
 
+def link(typed):
+    """A function as it is typed, linked to where the reference documents it."""
+    _, *module, name = typed.split(".")
+    place = ".".join(["qdtheory", *module]) if module else defined_at()[name]
+    return f"{{py:obj}}`{typed} <{place}.{name}>`"
+
+
 def cells(metric):
     """The row of one metric."""
     names = f"<br>{', '.join(map(code, metric.other_names))}" * bool(metric.other_names)
-    functions = ", ".join(
-        f"{{py:obj}}`{path.rpartition('.')[2]} <qdtheory.{path}>`"
-        for path in (*metric.functions, *metric.in_lab)
-    )
+    linked = *map(link, metric.functions), *(f"`{x}`" for x in metric.in_lab)
+    functions = ", ".join(linked)
     return (
         f"**{code(metric.name)}**{names}",
         f"`{metric.formula}`<br>{metric.form}",

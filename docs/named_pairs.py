@@ -14,7 +14,7 @@ import jax
 from claim_links import ID
 from coverage_page import claims
 
-from qdtheory.theory.named_pairs import check_names, matrix, named, parsed
+from qdtheory.catalogue.names import check_names, matrix, named, parsed
 
 DATA = Path(__file__).parent / "static/named_pairs.js"
 COLUMNS = {

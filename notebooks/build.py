@@ -170,10 +170,12 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     """Environment in which every machine's kernel prints and draws the same."""
     return os.environ | {
         **jax_environment(cache),
-        # The library beside these notebooks, whatever is installed, and for
-        # `!qdtheory` the command of this interpreter.
+        # The library and the lab beside these notebooks, whatever is installed, and
+        # for `!qdtheory` the command of this interpreter.
         "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(FOLDER.parent), os.environ.get("PYTHONPATH")])
+            filter(
+                None, [str(FOLDER.parent), str(FOLDER), os.environ.get("PYTHONPATH")]
+            )
         ),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         # JAX warns on stderr of a GPU that it cannot use.

@@ -94,14 +94,14 @@ def own_files(name: str, folder: Path) -> set[Path]:
 def files_read(name: str, paths: Iterable[str], folder: Path) -> set[Path]:
     """The files that decide what the notebooks of a source hold.
 
-    Of what their run read, that is the library and the tables. The library's stubs
-    are left out: a new public name leaves every notebook as it is.
+    Of what their run read, that is the library, the lab and the tables. Stubs are left
+    out: a new public name leaves every notebook as it is.
     """
     root, own = folder.parent, own_files(name, folder)
     read = {
         path
         for path in map(Path, paths)
-        if {root / "qdtheory", folder / "data"} & {*path.parents}
+        if {root / "qdtheory", folder / "lab", folder / "data"} & {*path.parents}
         and path.suffix != ".pyi"
         and path.parent.name != "__pycache__"  # where half written ones have any suffix
     }

@@ -2,7 +2,7 @@
     between P and a model is a divergence, so no model beats P in both metrics.
 
     Li et al. 2020, Theorem 3; notebook 04, claims T3.1 to T3.4.
-    In Python: qdtheory.theory.theorem_3 and qdtheory.check_compatibility. *)
+    In Python: qdtheory.proofs.theorem_3 and qdtheory.check_compatibility. *)
 
 From Coq Require Import Reals Lra Lia.
 From Coquelicot Require Import Coquelicot.

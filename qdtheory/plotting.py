@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.world.numbers import PerText
-from qdtheory.world.packages import required
+from qdtheory.support.numbers import PerText
+from qdtheory.support.packages import required
 
 with required("plotting", "plot"):
     import matplotlib.pyplot as plt
@@ -20,14 +20,14 @@ with required("plotting", "plot"):
 
 # Figures need no solver: these are loaded by whoever has a pair or a frontier.
 if TYPE_CHECKING:
-    import qdtheory.pairs.base
-    import qdtheory.theory.frontier
+    import qdtheory.frontier
+    import qdtheory.pairs
 
 STYLE = str(files("qdtheory") / "qdtheory.mplstyle")
 
 
 def plot_frontier(
-    frontier: "qdtheory.theory.frontier.ParetoFrontier",
+    frontier: "qdtheory.frontier.ParetoFrontier",
     *,
     ax: Axes | None = None,
     **kwargs: Any,
@@ -38,7 +38,7 @@ def plot_frontier(
 
     Example:
         >>> from qdtheory import pareto_frontier
-        >>> from qdtheory.pairs.named import CR_NRR
+        >>> from qdtheory.pairs import CR_NRR
         >>> frontier = pareto_frontier(CR_NRR, np.array([0.6, 0.3, 0.1]))
         >>> ax = plot_frontier(frontier, ax=plt.figure().gca())
         >>> ax.get_xlabel(), ax.get_ylabel()
@@ -82,9 +82,9 @@ def plot_model(
 
 
 def plot_plane(
-    pair: "qdtheory.pairs.base.Pair",
+    pair: "qdtheory.pairs.Pair",
     p: PerText,
-    frontier: "qdtheory.theory.frontier.ParetoFrontier",
+    frontier: "qdtheory.frontier.ParetoFrontier",
     *,
     width: float | None = None,
     ax: Axes | None = None,

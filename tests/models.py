@@ -83,7 +83,7 @@ def centred(vector):
     return vector - vector.mean()
 
 
-# What a reward of D makes a model descend, by the names of `qd.generators.REWARDS`.
+# What a reward of D makes a model descend, by the names of `qd.rewards.REWARDS`.
 DIVERGENCES = {
     "D": lambda q, p: qd.kl_divergence(p, (p + q) / 2),
     "log D": lambda q, p: 2 * qd.kl_divergence((p + q) / 2, p),
@@ -91,7 +91,7 @@ DIVERGENCES = {
     "D/(1-D)": lambda q, p: qd.kl_divergence(p, q),
     "logit D": qd.kl_divergence,
     "(D/(1-D))**2": lambda q, p: (
-        jnp.exp(qd.metrics.renyi_divergence(p, q, order=2)) - 1
+        jnp.exp(qd.divergences.renyi_divergence(p, q, order=2)) - 1
     ),
 }
 
@@ -142,7 +142,7 @@ def searched(scores, g, slope, p, rng, num_starts=25):
 
 def searched_in_vain(pair, p, quality_range=1.0):
     """What a search that finds nothing returns."""
-    return qd.qdisc.Discrepancy(
+    return qd.discrepancy.Discrepancy(
         qdisc=0.0,
         q=jnp.asarray(p),
         status="lower_bound",

@@ -1,9 +1,9 @@
 """Check what changed, in under two minutes on two cores: `make quick`.
 
-The files that differ from main, committed or not, name the rooms. Checked are the
-style of everything, the types of these rooms, their tests and examples but for those
-marked `slow`, and the contracts of claims, coverage and rooms. Notebooks that read a
-file which changed since they were built are named. `make test` checks all rooms.
+The files that differ from main, committed or not, name the folders. Checked are the
+style of everything, the types of these folders, their tests and examples but for those
+marked `slow`, and the contracts of claims, coverage and house. Notebooks that read a
+file which changed since they were built are named. `make test` checks all.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
-CONTRACTS = ("claims", "coverage_page", "bibliography", "rooms", "project")
+CONTRACTS = ("claims", "coverage_page", "bibliography", "house", "project")
 
 
 def git(root: Path, *arguments: str) -> str | None:
@@ -36,11 +36,13 @@ def changed_files(root: Path) -> list[str]:
 
 
 def touched(files: Iterable[str]) -> set[str]:
-    """Names of the rooms that files lie in, and of modules outside the rooms."""
+    """Names of the folders that files lie in, and of modules outside folders."""
     names = set()
     for file in map(PurePosixPath, files):
         folder, *inner = file.parts
-        if folder in ("qdtheory", "tests") and inner[1:]:
+        if folder == "notebooks" and inner[:1] == ["lab"]:
+            names.add("lab")
+        elif folder in ("qdtheory", "tests") and inner[1:]:
             names.add(inner[0])
         elif file.suffix == ".py":
             names.add(file.stem.removeprefix("test_"))
@@ -58,9 +60,13 @@ def present(names: Iterable[str], *patterns: str) -> Iterator[str]:
 def checks(files: Iterable[str]) -> dict[str, list[str]]:
     """What runs with this Python, under the word for what it checks."""
     names = touched(files)
-    modules = [*present(names, "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}.py")]
+    modules = [
+        *present(
+            names, "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}.py", "notebooks/{}"
+        )
+    ]
     tests = present(names.union(CONTRACTS), "tests/{}", "tests/test_{}.py")
-    examples = present(names, "qdtheory/{}", "qdtheory/{}.py")
+    examples = present(names, "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}")
     books = map(str, ROOT.glob("notebooks/**/*.ipynb"))
     ruff = ["-m", "ruff", "--quiet"]
     found = {

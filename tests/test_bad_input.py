@@ -29,7 +29,7 @@ FUNCTION_PAIR = qd.FunctionPair(lambda q, p: q @ p, lambda q: q.max(), "any")
 
 
 def linear(scores) -> qd.LinearPair:
-    return qd.LinearPair(scores, qd.formulas.SE)
+    return qd.LinearPair(scores, qd.functions.SE)
 
 
 def arrays(**changed) -> list[np.ndarray]:
@@ -75,9 +75,9 @@ BESIDE = {
     "kl_divergence": lambda x: qd.kl_divergence(P, x),
     "cross_entropy": lambda x: qd.cross_entropy(P, x),
     "jensen_shannon_divergence": lambda x: qd.jensen_shannon_divergence(P, x),
-    "total_variation": lambda x: qd.metrics.total_variation(P, x),
-    "hellinger_distance": lambda x: qd.metrics.hellinger_distance(P, x),
-    "bhattacharyya_distance": lambda x: qd.metrics.bhattacharyya_distance(P, x),
+    "total_variation": lambda x: qd.divergences.total_variation(P, x),
+    "hellinger_distance": lambda x: qd.divergences.hellinger_distance(P, x),
+    "bhattacharyya_distance": lambda x: qd.divergences.bhattacharyya_distance(P, x),
     "mix": lambda x: qd.mix(P, x, 0.5),
     "coverage_rate": lambda x: qd.coverage_rate(P, x),
     "cnd": lambda x: qd.cnd(P, x),
@@ -94,8 +94,8 @@ ALONE = {
     "text_quality": lambda x: qd.CR_SE.text_quality(x),
     "pareto_optimum": lambda x: qd.pareto_optimum(qd.CR_NRR, x, -1.0),
     "pareto_frontier": lambda x: qd.pareto_frontier(qd.LL_SE, x),
-    "saturation_weight": lambda x: qd.theory.saturation_weight(qd.CR_NRR, x),
-    "frontier_slopes": lambda x: qd.theory.frontier_slopes(qd.LL_SE, x, -1.0),
+    "saturation_weight": lambda x: qd.frontier.saturation_weight(qd.CR_NRR, x),
+    "frontier_slopes": lambda x: qd.frontier.frontier_slopes(qd.LL_SE, x, -1.0),
 }
 
 
@@ -154,9 +154,9 @@ VALUES = [
     ("is no text", lambda: SPACE.index(np.array([0, 1, -1]))),
     (r"\[-1, 0\] is no", lambda: MIXED.index(np.array([[0, 1], [-1, 0]]))),
     # n-gram maps and pairs.
-    ("n must lie in", lambda: qd.metrics.ngram_matrix(SPACE, 4)),
-    ("matrix of 20-grams", lambda: qd.metrics.ngram_matrix(qd.TextSpace(2, 20), 20)),
-    ("n must lie in", lambda: qd.metrics.ngram_rank(SPACE, (1, 4))),
+    ("n must lie in", lambda: qd.ngrams.ngram_matrix(SPACE, 4)),
+    ("matrix of 20-grams", lambda: qd.ngrams.ngram_matrix(qd.TextSpace(2, 20), 20)),
+    ("n must lie in", lambda: qd.ngrams.ngram_rank(SPACE, (1, 4))),
     ("n must lie in", lambda: qd.pairs.ngram_pair(SPACE, 0)),
     (
         "one whole number a text",
@@ -183,7 +183,7 @@ VALUES = [
     # Pairs and the frontier.
     ("order must be positive", lambda: qd.Tsallis(0.0)),
     ("positive and finite", lambda: qd.Tsallis(np.inf)),
-    ("Shannon entropy; use qdtheory.formulas.SE", lambda: qd.Tsallis(1.0)),
+    ("Shannon entropy; use qdtheory.functions.SE", lambda: qd.Tsallis(1.0)),
     ("num_references .*got 0", lambda: qd.pairs.single_token_bleu_pair(0, 1)),
     ("num_self_references", lambda: qd.pairs.single_token_bleu_pair(1, 0)),
     ("resolution", lambda: qd.check_rationality(qd.CR_NRR, 2)),
@@ -209,9 +209,9 @@ VALUES = [
     ("num_points .*least 3", lambda: qd.pareto_frontier(qd.LL_SE, P, 2)),
     (
         r"w must lie in \(-inf, 0\), got 0",
-        lambda: qd.theory.frontier_slopes(qd.LL_SE, P, 0.0),
+        lambda: qd.frontier.frontier_slopes(qd.LL_SE, P, 0.0),
     ),
-    (r"0\), got -inf", lambda: qd.theory.frontier_slopes(qd.LL_SE, P, -np.inf)),
+    (r"0\), got -inf", lambda: qd.frontier.frontier_slopes(qd.LL_SE, P, -np.inf)),
     (r"\(3,\) and \(8,\)", lambda: qd.pareto_filter(P, UNIFORM8)),
     ("must not hold NaN", lambda: qd.pareto_filter(P * np.nan, P)),
     # Language models.

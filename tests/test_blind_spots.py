@@ -6,6 +6,7 @@ from math import comb
 import jax
 import numpy as np
 import pytest
+from lab import metrics
 from models import draw
 from scipy.stats import binom, multinomial
 
@@ -41,15 +42,15 @@ def limit(value, size):
 @pytest.mark.claim("N13.1")
 def test_divergences_prefer_the_real_distribution_and_quality_does_not():
     p, q = draw(1, 8, 2.0), draw(2, 8, 2.0)
-    features = qd.metrics.ngram_matrix(SPACE, 2).T.astype(float)
+    features = qd.ngrams.ngram_matrix(SPACE, 2).T.astype(float)
     worst = {
-        qd.metrics.bhattacharyya_distance: 0,
-        qd.metrics.jeffreys_divergence: 0,
-        qd.metrics.frontier_integral: 0,
-        lambda q, p: qd.metrics.renyi_divergence(q, p, 2): 0,
-        lambda q, p: -qd.metrics.mauve(q, p): -1,
+        qd.divergences.bhattacharyya_distance: 0,
+        qd.divergences.jeffreys_divergence: 0,
+        metrics.frontier_integral: 0,
+        lambda q, p: qd.divergences.renyi_divergence(q, p, 2): 0,
+        lambda q, p: -metrics.mauve(q, p): -1,
         lambda q, p: -qd.ms_jaccard(SPACE, q, p, 3)[-1]: -1,
-        lambda q, p: qd.metrics.frechet_distance(q, p, features): 0,
+        lambda q, p: metrics.frechet_distance(q, p, features): 0,
         lambda q, p: qd.cross_entropy(p, q): float(qd.entropy(p)),
     }
     for divergence, value in worst.items():
@@ -73,7 +74,7 @@ def test_bias_of_the_bhattacharyya_estimate_over_every_sample():
         for law, terms in ((p, root), (q, 1 / root)):
             counts, weight = every_count(n, law)
             total += weight @ np.log(counts @ terms / n)
-        return n * (-total / 2 - float(qd.metrics.bhattacharyya_distance(q, p)))
+        return n * (-total / 2 - float(qd.divergences.bhattacharyya_distance(q, p)))
 
     overlap = np.sqrt(p * q).sum()
     expected = (overlap**-2 - 1) / 2
@@ -89,10 +90,10 @@ def test_bias_of_the_bhattacharyya_estimate_over_every_sample():
 def test_ms_jaccard_is_blind_in_the_kernel_of_the_ngram_map(max_order):
     p = draw(1, 8, 2.0)
     rows = np.concatenate(
-        [qd.metrics.ngram_matrix(SPACE, n) for n in range(1, max_order + 1)]
+        [qd.ngrams.ngram_matrix(SPACE, n) for n in range(1, max_order + 1)]
     )
     q = in_the_kernel(rows.astype(float), p, seed=2)
-    assert float(qd.metrics.total_variation(q, p)) > 1e-3
+    assert float(qd.divergences.total_variation(q, p)) > 1e-3
     found = qd.ms_jaccard(SPACE, q, p, 3)
     np.testing.assert_allclose(found[:max_order], 1, rtol=1e-13)
     assert float(found[-1]) < 1 - 1e-4
@@ -102,11 +103,11 @@ def test_ms_jaccard_is_blind_in_the_kernel_of_the_ngram_map(max_order):
 def test_frechet_is_blind_to_all_but_two_moments():
     p, x = draw(3, 8, 2.0), np.arange(8.0)
     q = in_the_kernel(np.stack([np.ones(8), x, x**2]), p, seed=4)
-    assert float(qd.metrics.total_variation(q, p)) > 1e-2
-    assert float(qd.metrics.frechet_distance(q, p, x[:, None])) <= 1e-6
+    assert float(qd.divergences.total_variation(q, p)) > 1e-2
+    assert float(metrics.frechet_distance(q, p, x[:, None])) <= 1e-6
     # The third moment is seen, as a feature.
     features = np.stack([x, x**3], axis=1)
-    assert float(qd.metrics.frechet_distance(q, p, features)) > 1e-2
+    assert float(metrics.frechet_distance(q, p, features)) > 1e-2
 
 
 @pytest.mark.claim("N13.8")
@@ -131,11 +132,11 @@ def test_bias_of_the_frechet_distance_over_every_pair_of_samples():
 def test_a_short_memory_is_blind_to_long_contexts():
     p = draw(5, 8, 2.0)
     starts = SPACE.tokens[:, 0] == np.arange(2)[:, None]
-    rows = np.vstack([starts, qd.metrics.ngram_matrix(SPACE, 2)]).astype(float)
+    rows = np.vstack([starts, qd.ngrams.ngram_matrix(SPACE, 2)]).astype(float)
     q = in_the_kernel(rows, p, seed=6)
-    fits = [[qd.world.markov_projection(SPACE, x, k) for x in (q, p)] for k in (1, 2)]
+    fits = [[metrics.markov_projection(SPACE, x, k) for x in (q, p)] for k in (1, 2)]
     np.testing.assert_allclose(*fits[0], rtol=1e-13)
-    assert float(qd.metrics.total_variation(*fits[1])) > 1e-3
+    assert float(qd.divergences.total_variation(*fits[1])) > 1e-3
 
 
 # -- cross-entropies of fitted models ------------------------------------------------
@@ -154,7 +155,7 @@ def test_data_bias_over_every_sample_of_coins():
 
     assert limit(excess_times_2n, 400) == pytest.approx(1, rel=1e-3)
     # The library's fit to counts is this one.
-    fit = qd.world.markov_projection(space, np.array([7.0, 2.0]), 0, alpha=1.0)
+    fit = metrics.markov_projection(space, np.array([7.0, 2.0]), 0, alpha=1.0)
     np.testing.assert_allclose(fit, [8 / 11, 3 / 11], rtol=1e-14)
 
 
@@ -219,7 +220,7 @@ def test_memory_sees_what_copies_lack(m):
     def infinite(order):
         def metric(q):
             return np.inf == qd.cross_entropy(
-                p, qd.world.markov_projection(TINY, q, order)
+                p, metrics.markov_projection(TINY, q, order)
             )
 
         return over_training_sets(metric, p, m)
@@ -236,7 +237,7 @@ def test_copies_repeat_themselves():
     p, m = draw(10, 4, 2.0), 3
     for size in (1, 3, 6):
         found = over_training_sets(
-            lambda q, size=size: qd.metrics.expected_distinct(TINY, q, 2, size), p, m
+            lambda q, size=size: qd.ngrams.expected_distinct(TINY, q, 2, size), p, m
         )
         # A text of the sample is new unless an earlier one chose the same place of
         # the training set, or another place with the same text.
@@ -246,5 +247,5 @@ def test_copies_repeat_themselves():
             absent = [(1 - j / m) ** size for j in range(m + 1)]
             expected += 1 - np.dot(places, absent)
         assert found == pytest.approx(expected / size, rel=1e-12)
-        fresh = float(qd.metrics.expected_distinct(TINY, p, 2, size))
+        fresh = float(qd.ngrams.expected_distinct(TINY, p, 2, size))
         assert found < fresh or size == 1

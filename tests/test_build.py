@@ -552,7 +552,7 @@ def test_the_lock_may_give_other_reasons():
 
 
 def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
-    folder, module = tmp_path / "notebooks", tmp_path / "qdtheory/pairs/base.py"
+    folder, module = tmp_path / "notebooks", tmp_path / "qdtheory/pairs.py"
     for path in (folder / "src", module.parent):
         path.mkdir(parents=True)
     module.write_text("")

@@ -7,11 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from lab.generators import (
+    AUTOENCODERS,
+    circle_grid,
+    normal_grid,
+    reconstruct,
+)
 from scipy.special import gammaln, ive
 from scripts import frame, script
 
 import qdtheory as qd
-from qdtheory.generators import AUTOENCODERS, circle_grid, normal_grid, reconstruct
 
 NOISY = ["AE-sph (sigma=0.1)", "AAE-gauss", "AAE-gauss-det (lambda=10 d=1)"]
 AE = "AE-sph (sigma=0.1)"

@@ -162,7 +162,7 @@ def test_kernel_of_bleu_2_is_beaten_at_random_distributions(script):
 @pytest.mark.claim("N14.6")
 def test_listed_gains_equal_those_of_a_conic_solver(table, script, metrics):
     p = script.real(0, 0.5)
-    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2
+    shares = np.asarray(qd.ngrams.ngram_matrix(SPACE, 2)) / 2
     conic = {"SE": DIVERSITIES["SE"], "NRR-2": lambda q: -cp.sum_squares(shares @ q)}
     for kind in (("LL", ""), ("CR-1", ""), ("BLEU-2", "10")):
         for name, of in conic.items():

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's steps to a new metric work, on a copy of the project."""
+"""The steps to a new metric work, on a copy of the project."""
 
 import os
 import re
@@ -16,7 +16,7 @@ EXERCISES = '\n+++ {"tags": ["exercise"]}'
 
 def steps(title):
     """The blocks of a section, their indentation removed."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+    text = (ROOT / "docs/adding.md").read_text()
     section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     for indent, language, block in BLOCK.findall(section):
         yield language, re.sub(rf"^{indent}", "", block, flags=re.MULTILINE)
@@ -46,12 +46,12 @@ def test_a_diversity_is_added_as_the_page_says(project):
     languages = [language for language, _ in blocks]
     assert languages == ["python", "sh", "python", "python", "text", "sh"]
     function, check, test, cell, row, build = (block for _, block in blocks)
-    append(project / "qdtheory/formulas/scalar_functions.py", f"\n\n{function}")
+    append(project / "qdtheory/functions.py", f"\n\n{function}")
     program, *arguments = shlex.split(check.partition("  # ")[0])
     assert program == ".venv/bin/qdtheory"
     said = python("-c", f"from qdtheory.commands.cli import app; app({arguments})")
     assert said.startswith(f"{check.partition('  # ')[2].strip()}: ")
-    append(project / "tests/formulas/test_scalar_functions.py", f"\n\n{test}")
+    append(project / "tests/test_functions.py", f"\n\n{test}")
     program, script, name = shlex.split(build)
     assert program == ".venv/bin/python"
     source = project / f"notebooks/src/{name}.md"
@@ -61,7 +61,7 @@ def test_a_diversity_is_added_as_the_page_says(project):
     source.write_text(before + cell + exercises + after)
     python(script, name)
     append(project / "docs/coverage.csv", row)
-    style = ["qdtheory/formulas", "tests/formulas"]
+    style = ["qdtheory/functions.py", "tests/test_functions.py"]
     python("-m", "ruff", "check", *style)
     python("-m", "ruff", "format", "--check", *style)
     claim = re.search(r'claim\("(.+?)"\)', test)[1]
@@ -81,7 +81,7 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     append(project / "qdtheory/text/repetition.py", f"\n\n{function}")
     insert(project / "qdtheory/text/__init__.pyi", "from .repetition import (", name)
     insert(project / "qdtheory/text/defaults.py", "REQUESTED = {", row)
-    append(project / "qdtheory/metrics/catalogue.toml", f"\n{entry}")
+    append(project / "qdtheory/catalogue/metrics.toml", f"\n{entry}")
     append(project / "tests/text/test_repetition.py", f"\n\n{test}")
     path, _, script = shlex.split(names)
     path = path.removeprefix("PYTHONPATH=")
@@ -101,4 +101,4 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     tests += ["tests/test_release.py", "tests/test_metrics_page.py"]
     tests += ["qdtheory/text/repetition.py"]
     python("-m", "pytest", "-q", "-m", "not slow", *tests)
-    python("-m", "pytest", "-q", "tests/metrics/test_catalogue.py", "-k", known[-1])
+    python("-m", "pytest", "-q", "tests/catalogue/test_metrics.py", "-k", known[-1])

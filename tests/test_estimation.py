@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
+from lab.metrics.bleu import expected_corpus_bleu
 from models import oracle
 from nltk.translate.bleu_score import sentence_bleu
 from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
 
 import qdtheory as qd
-from qdtheory.metrics.more_bleu import expected_corpus_bleu
-from qdtheory.metrics.ngrams import ngram_matrix
+from qdtheory.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,
     bleu,
@@ -416,7 +416,7 @@ def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes, n):
         expectations(space, x, n, size) for x, size in zip((q, p), sizes)
     )
     ours, theirs = (sentence_averaged(space, x, n) for x in (q, p))
-    by_texts = qd.metrics.expected_distinct(space, q, n, sizes[0])
+    by_texts = qd.ngrams.expected_distinct(space, q, n, sizes[0])
     assert kinds == pytest.approx(float(by_texts), abs=EXACT)
     coverage = mean_q @ mean_p
     expected = [

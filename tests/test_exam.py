@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from coverage_page import claims
+from lab import conditional, metrics
+from lab import generators as gen
 
 import qdtheory as qd
-import qdtheory.generators as gen
 from qdtheory import text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -110,7 +111,7 @@ def distance_of_two_samples():
 
 def discriminator():
     q, p = np.array([0.3, 0.7]), np.array([0.2, 0.8])
-    says = gen.optimal_discriminator(q, p)[0]
+    says = qd.rewards.optimal_discriminator(q, p)[0]
     return [says, np.log(says / (1 - says))]
 
 
@@ -122,8 +123,8 @@ def decoders():
 def answers_to_messages():
     answers, half = np.eye(2), np.array([0.5, 0.5])
     return [
-        qd.qdisc.average_diversity(qd.CR_NRR, answers, half),
-        qd.qdisc.pooled_diversity(qd.CR_NRR, answers, half),
+        conditional.average_diversity(qd.CR_NRR, answers, half),
+        conditional.pooled_diversity(qd.CR_NRR, answers, half),
     ]
 
 
@@ -215,7 +216,7 @@ def test_two_draws_differ_as_the_repetition_rate_says():
     assert ANSWERS[20] == "True."
     for q in np.random.default_rng(0).dirichlet(np.ones(5), 20):
         expected = 2 + float(qd.negative_repetition_rate(q))
-        assert float(qd.metrics.distinct_k(q, 2)) == pytest.approx(expected)
+        assert float(metrics.distinct_k(q, 2)) == pytest.approx(expected)
 
 
 def test_of_the_choices_only_one_is_compatible():

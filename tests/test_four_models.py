@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lab import generators as gen
 from scipy.optimize import brentq
 from scipy.stats import pearsonr
 from scripts import frame, published, script
 
 import qdtheory as qd
-from qdtheory import generators as gen
 
 FOUR = ["MLE", "MaliGAN", "SeqGAN", "RankGAN"]
 FIVE = [*FOUR, "RankGAN, bounded"]

@@ -8,11 +8,12 @@ import numpy as np
 import optax
 import pandas as pd
 import pytest
+from lab import generators
+from lab.generators import LeakGAN, LeakyLSTM, MaximumLikelihood
 from scipy.special import rel_entr
 from scripts import column_of, frame
 
 import qdtheory as qd
-from qdtheory.generators import LeakGAN, LeakyLSTM, MaximumLikelihood
 
 ROWS = frame("generators.csv")
 AS_IS = ROWS[ROWS.temperature == 1]
@@ -176,7 +177,7 @@ def test_a_lower_rate_keeps_a_leakgan_nearer():
     @partial(jax.jit, static_argnums=0)
     def trained(objective, model, p, rate):
         settings = {"learning_rate": rate, "every": 300}
-        return qd.generators.train(objective, model, space, p, 300, **settings).model
+        return generators.train(objective, model, space, p, 300, **settings).model
 
     for seed in (4, 8):
         p, key = qd.oracle(space, seed), jax.random.key(1000 + seed)

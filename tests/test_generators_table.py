@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lab.generators import greedy_distribution, reconstruct
 from scipy.optimize import brentq
 from scripts import TABLES, script
 
@@ -104,10 +105,10 @@ def test_reconstructions_and_greedy_laws_are_those_of_the_library(generators, na
     model = generators.AUTOENCODERS[name].model(jax.random.key(0), space)
     twice = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model)
     read = generators.reading(twice, p, generators.pair_scores())
-    found = qd.generators.reconstruct(model, space, p)
+    found = reconstruct(model, space, p)
     expected = found.nll, found.accuracy, found.bleu[1], found.rouge[1]
     for values, value in zip(read, expected, strict=True):
         np.testing.assert_allclose(values, value, atol=1e-12)
     assert float(found.bleu[2]) == float(found.rouge[2]) == float(found.accuracy)
-    law, _ = qd.generators.greedy_distribution(model, space)
+    law, _ = greedy_distribution(model, space)
     np.testing.assert_allclose(generators.greedy(twice)[1], law, atol=1e-12)

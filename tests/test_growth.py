@@ -33,7 +33,7 @@ def script():
 @pytest.mark.claim("N19.1")
 def test_exact_rows_equal_a_conic_solver():
     p = oracle(SPACE, 2, 0.5, size=32)
-    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2
+    shares = np.asarray(qd.ngrams.ngram_matrix(SPACE, 2)) / 2
     scores = {"LL-NRR": np.log(p), "CR2-SE": shares.T @ (shares @ p)}
     for pair, score in scores.items():
         (listed,) = GROWTH.query(
@@ -49,7 +49,7 @@ def test_exact_rows_equal_a_conic_solver():
 def test_gain_near_uniform_distributions_of_any_shape(seed):
     size, rng = 27, np.random.default_rng(seed)
     space = qd.TextSpace(vocab_size=3, lengths=3)
-    shares = np.asarray(qd.metrics.ngram_matrix(space, 2)) / 2
+    shares = np.asarray(qd.ngrams.ngram_matrix(space, 2)) / 2
     way = rng.normal(size=size)
     p = 1 / size + 1e-3 * (way - way.mean()) / size
     e = p - 1 / size
@@ -59,7 +59,7 @@ def test_gain_near_uniform_distributions_of_any_shape(seed):
     line = np.stack([np.ones(size), e], axis=1)
     rest = e**2 - line @ np.linalg.lstsq(line, e**2)[0]
     fourth = size**3 * (rest @ rest) / 8
-    pair = qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE)
+    pair = qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.functions.SE)
     # The next order is smaller by N e, 1e-3, times a factor of a few.
     assert qd.quality_discrepancy(pair, p).qdisc == pytest.approx(second, rel=0.02)
     assert qd.quality_discrepancy(qd.LL_NRR, p).qdisc == pytest.approx(fourth, rel=0.02)
@@ -175,10 +175,10 @@ def test_steps_of_the_table_are_certain_where_bounds_do_not_meet():
 @pytest.mark.claim("N19.6")
 @pytest.mark.parametrize("seed", [100, 101])
 def test_other_oracles_share_the_trends(seed):
-    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) / 2
+    shares = np.asarray(qd.ngrams.ngram_matrix(SPACE, 2)) / 2
     pairs = (
         qd.LL_NRR,
-        qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE),
+        qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.functions.SE),
         qd.pairs.single_token_bleu_pair(2, 2),
     )
     flat = [oracle(SPACE, seed, sigma, size=32) for sigma in (1 / 32, 1 / 16, 1 / 4)]
@@ -206,7 +206,7 @@ def test_family_rows_are_models_that_beat_p_by_enumeration():
         power, share = p ** float(row["beta"]), float(row["share"])
         q = (1 - share) * power / power.sum() + share * end
         if row["pair"] == "CR2-SE":
-            shares = np.asarray(qd.metrics.ngram_matrix(space, 2))
+            shares = np.asarray(qd.ngrams.ngram_matrix(space, 2))
             p_2, q_2 = (shares @ x / shares.sum(axis=0)[0] for x in (p, q))
             gain = (q_2 - p_2) @ p_2
             own = [float(qd.entropy(x)) for x in (q, p)]

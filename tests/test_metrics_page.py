@@ -4,7 +4,7 @@ from pathlib import Path
 
 import metrics_page
 
-from qdtheory.metrics.catalogue import METRICS
+from qdtheory.catalogue.metrics import METRICS
 
 
 def test_every_metric_stands_in_the_table_of_its_kind():
@@ -15,8 +15,8 @@ def test_every_metric_stands_in_the_table_of_its_kind():
         (row,) = (row for row in rows if row.startswith(title))
         for claim in metric.claims:
             assert claim in row
-        for path in (*metric.functions, *metric.in_lab):
-            assert f"<qdtheory.{path}>" in row
+        for typed in (*metric.functions, *metric.in_lab):
+            assert f"`{typed}" in row
 
 
 def test_the_page_has_a_place_for_every_table():

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import qdtheory as qd
 from qdtheory.commands import cli
-from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES, named
-from qdtheory.pairs.named import named_pairs
+from qdtheory.functions import DIVERSITIES, QUALITIES, named
+from qdtheory.pairs import named_pairs
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_what_is_entered_forms_pairs_and_is_proved(entered):
     assert verdict.exact == {"w0": "-3", "b0": "1", "alpha": "3/4"}
     assert "proved symbolically" in verdict.reason
     p = np.array([0.5, 0.3, 0.2])
-    found = qd.quality_discrepancy(qd.SeparablePair(qd.formulas.LL, entered[1]), p)
+    found = qd.quality_discrepancy(qd.SeparablePair(qd.functions.LL, entered[1]), p)
     assert found.status == "exact"
     assert "strictly concave, proved" in found.reason
 

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
+from lab import metrics
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm, ttest_1samp
 from scripts import frame
@@ -568,7 +569,7 @@ def test_slopes_of_no_function_have_a_circulation():
         )
 
     by_hand = np.array([[bleu(x, z) for z in tokens] for x in tokens])
-    rouge = np.asarray(qd.metrics.lcs_kernel(space))
+    rouge = np.asarray(metrics.lcs_kernel(space))
     triples = [*combinations(range(space.num_texts), 3)]
     found = [circulation(lambda p: by_hand @ p, x) for x in triples]
     library = [

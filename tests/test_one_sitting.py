@@ -64,7 +64,7 @@ def test_its_winner_beats_the_world_in_both_and_is_far_from_it(sitting):
     less = float(pair.diversity(q) - pair.diversity(p))
     assert min(more, less) == pytest.approx(sitting["gain"], abs=1e-12)
     assert min(more, less) > 0.013
-    assert float(qd.metrics.total_variation(q, p)) > 0.4
+    assert float(qd.divergences.total_variation(q, p)) > 0.4
 
 
 def test_with_one_reference_and_single_words_nothing_beats_its_world(sitting):

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise, permutations, product
 import jax
 import numpy as np
 import pytest
+from lab import metrics
 from scipy.linalg import sqrtm
 from scipy.stats import kendalltau, pearsonr, spearmanr
 from scripts import rows_of
@@ -19,18 +20,18 @@ SIZE = len(TEXTS)
 
 
 def f_score(which, q, p):
-    points = qd.metrics.precision_recall_distributions(q, p, 101)
-    return qd.metrics.prd_f_scores(points)[which]
+    points = metrics.precision_recall_distributions(q, p, 101)
+    return metrics.prd_f_scores(points)[which]
 
 
 RATIO = {
     "KL": qd.kl_divergence,
     "Jensen-Shannon": qd.jensen_shannon_divergence,
-    "total variation": qd.metrics.total_variation,
-    "Hellinger": qd.metrics.hellinger_distance,
-    "Bhattacharyya": qd.metrics.bhattacharyya_distance,
-    "-MAUVE": lambda q, p: -qd.metrics.mauve(q, p),
-    "frontier integral": qd.metrics.frontier_integral,
+    "total variation": qd.divergences.total_variation,
+    "Hellinger": qd.divergences.hellinger_distance,
+    "Bhattacharyya": qd.divergences.bhattacharyya_distance,
+    "-MAUVE": lambda q, p: -metrics.mauve(q, p),
+    "frontier integral": metrics.frontier_integral,
     "-PRD F8": lambda q, p: -f_score(0, q, p),
     "-PRD F1/8": lambda q, p: -f_score(1, q, p),
 }
@@ -39,17 +40,17 @@ RATIO = {
 @cache
 def of_ngrams(space):
     """Joint metrics that see n-grams of the texts of a space."""
-    counts = np.hstack([qd.metrics.ngram_matrix(space, n).T for n in (1, 2)])
+    counts = np.hstack([qd.ngrams.ngram_matrix(space, n).T for n in (1, 2)])
     return {
         "forward CE": lambda q, p: qd.cross_entropy(
-            p, qd.world.markov_projection(space, q, 1)
+            p, metrics.markov_projection(space, q, 1)
         ),
         "CND of pairs": lambda q, p: qd.cnd(
             *(space.ngram_distribution(x, 2) for x in (q, p))
         ),
         "-MS-Jaccard-1": lambda q, p: -qd.ms_jaccard(space, q, p, 1)[-1],
         "-MS-Jaccard-2": lambda q, p: -qd.ms_jaccard(space, q, p, 2)[-1],
-        "Frechet": lambda q, p: qd.metrics.frechet_distance(q, p, counts),
+        "Frechet": lambda q, p: metrics.frechet_distance(q, p, counts),
     }
 
 
@@ -57,7 +58,7 @@ JOINT = RATIO | of_ngrams(SPACE) | {"CND": qd.cnd}
 QUALITY = {
     "Oracle-NLL": qd.cross_entropy,
     "reverse CE": lambda q, p: qd.cross_entropy(
-        q, qd.world.markov_projection(SPACE, p, 1)
+        q, metrics.markov_projection(SPACE, p, 1)
     ),
     "-CR": lambda q, p: -qd.coverage_rate(q, p),
     "-BLEU-1": lambda q, p: -qd.expected_bleu(SPACE, q, p, 1)[-1],
@@ -68,7 +69,7 @@ DIVERSITY = {
     "-NRR": lambda q, p: -qd.negative_repetition_rate(q),
     "Self-BLEU-1": lambda q, p: qd.expected_self_bleu(SPACE, q, 1)[-1],
     "Self-BLEU-2": lambda q, p: qd.expected_self_bleu(SPACE, q, 2)[-1],
-    "-Distinct-2": lambda q, p: -qd.metrics.expected_distinct(SPACE, q, 2, 10),
+    "-Distinct-2": lambda q, p: -qd.ngrams.expected_distinct(SPACE, q, 2, 10),
 }
 ONE_SIDED = QUALITY | DIVERSITY
 UNIFORM = np.full(SIZE, 1 / SIZE)
@@ -218,14 +219,14 @@ def test_words_see_which_texts_are_missing_not_how_many():
     p = np.array([0.3, 0.2, 0.2, 0.3])  # aa, ab, ba, bb
     without_mixed = np.array([0.5, 0.0, 0.0, 0.5])
     without_aa = np.array([0.0, 2, 2, 3]) / 7
-    assert qd.metrics.total_variation(without_mixed, p) > qd.metrics.total_variation(
-        without_aa, p
-    )
+    assert qd.divergences.total_variation(
+        without_mixed, p
+    ) > qd.divergences.total_variation(without_aa, p)
     for q, perfect in ((without_mixed, True), (without_aa, False)):
         assert (qd.ms_jaccard(space, q, p, 1)[0] > 1 - 1e-15) == perfect
         words = [space.ngram_distribution(x, 1) for x in (q, p)]
         assert (qd.cnd(*words) < 1e-30) == perfect
-        counts = qd.metrics.ngram_matrix(space, 1).T
+        counts = qd.ngrams.ngram_matrix(space, 1).T
         means = [x @ counts for x in (q, p)]
         assert np.allclose(*means, rtol=0, atol=1e-15) == perfect
 
@@ -276,7 +277,7 @@ def test_of_every_seed_the_large_model_learns_by_heart_unseen_by_pairs():
     functions = {
         "NLL": lambda q, p: qd.cross_entropy(p, q),
         "KL": qd.kl_divergence,
-        "Hellinger": qd.metrics.hellinger_distance,
+        "Hellinger": qd.divergences.hellinger_distance,
         **{n: of_ngrams(world()[0])[n] for n in ("Frechet", "forward CE")},
     }
     ends = [(32, 50), (32, 1000)]
@@ -419,8 +420,8 @@ def test_no_rearrangement_of_words_moves_the_metrics_of_words():
     rng = np.random.default_rng(15)
     by_words = ("-BLEU-1", "Self-BLEU-1", "-MS-Jaccard-1")
     functions = {n: (JOINT | ONE_SIDED)[n] for n in by_words}
-    functions["Distinct-1"] = lambda q, p: qd.metrics.expected_distinct(SPACE, q, 1, 5)
-    functions["Distinct-2"] = lambda q, p: qd.metrics.expected_distinct(SPACE, q, 2, 5)
+    functions["Distinct-1"] = lambda q, p: qd.ngrams.expected_distinct(SPACE, q, 1, 5)
+    functions["Distinct-2"] = lambda q, p: qd.ngrams.expected_distinct(SPACE, q, 2, 5)
     for _ in range(5):
         p = rng.dirichlet(np.ones(SIZE))
         moved = np.zeros(SIZE)
@@ -480,9 +481,9 @@ def test_crossing_texts_over_at_a_word_keeps_all_pairs():
     for n in (1, 2):
         assert abs(space.ngram_counts(q, n) - space.ngram_counts(p, n)).max() < 1e-15
     assert abs(qd.ms_jaccard(space, q, p, 2) - 1).max() < 1e-14
-    ends = [qd.world.markov_projection(space, x, 1) for x in (q, p)]
+    ends = [metrics.markov_projection(space, x, 1) for x in (q, p)]
     assert abs(ends[0] - ends[1]).max() < 1e-15
-    assert qd.metrics.total_variation(q, p) > 1e-3
+    assert qd.divergences.total_variation(q, p) > 1e-3
 
 
 @pytest.mark.claim("N15.20")

@@ -71,11 +71,11 @@ def test_slopes_on_the_powers_integrate_to_the_metrics(seed, size):
 
 @pytest.mark.claim("N9.2")
 @pytest.mark.parametrize(
-    "f", [qd.formulas.LL, qd.formulas.CR, lambda x: x**3], ids=["LL", "CR", "cube"]
+    "f", [qd.functions.LL, qd.functions.CR, lambda x: x**3], ids=["LL", "CR", "cube"]
 )
 @pytest.mark.parametrize(
     "g",
-    [qd.formulas.SE, qd.formulas.NRR, qd.Tsallis(0.5), qd.Tsallis(3.0)],
+    [qd.functions.SE, qd.functions.NRR, qd.Tsallis(0.5), qd.Tsallis(3.0)],
     ids=lambda g: g.__name__,
 )
 def test_every_rising_quality_and_concave_diversity_follow_the_powers(f, g):

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import quick
 
-PAIRS = ["qdtheory/pairs/named.py", "README.md"]
+TEXT = ["qdtheory/text/ngrams.py", "README.md"]
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_without_git_the_whole_is_to_be_tested(tmp_path):
 @pytest.mark.parametrize(
     ("files", "names"),
     [
-        (PAIRS, {"pairs"}),
-        (["tests/pairs/test_named.py", "tests/text/minilm.txt"], {"pairs", "text"}),
+        (TEXT, {"text"}),
+        (["tests/test_pairs.py", "tests/lab/corpora/minilm.txt"], {"pairs", "lab"}),
         (["qdtheory/plotting.py", "tests/test_claims.py"], {"plotting", "claims"}),
         (["notebooks/build.py", "docs/coverage_page.py"], {"build", "coverage_page"}),
         (["notebooks/src/00_map.md", "docs/coverage.csv"], set()),
@@ -66,11 +66,11 @@ def test_files_name_their_rooms(files, names):
 
 
 def test_the_room_is_checked_and_the_contracts_always():
-    checks = quick.checks(PAIRS)
-    assert checks["types"][2:] == ["qdtheory/pairs"]
+    checks = quick.checks(TEXT)
+    assert checks["types"][2:] == ["qdtheory/text"]
     everywhere = quick.checks([])["tests"]
     assert "types" not in quick.checks([])
-    assert {*checks["tests"]} - {*everywhere} == {"tests/pairs", "qdtheory/pairs"}
+    assert {*checks["tests"]} - {*everywhere} == {"tests/text", "qdtheory/text"}
     assert {f"tests/test_{name}.py" for name in quick.CONTRACTS} <= {*everywhere}
     assert "--all" not in everywhere
 
@@ -78,11 +78,11 @@ def test_the_room_is_checked_and_the_contracts_always():
 def test_what_fails_is_named(monkeypatch, capfd):
     programs = {"types": "exit(1)", "style": "print('seen')", "tests": "exit(2)"}
     checks = {word: ["-c", program] for word, program in programs.items()}
-    monkeypatch.setattr(quick, "changed_files", lambda root: PAIRS)
+    monkeypatch.setattr(quick, "changed_files", lambda root: TEXT)
     monkeypatch.setattr(quick, "checks", lambda files: checks)
     assert quick.main() == 1
     first, *seen, verdict = capfd.readouterr().out.splitlines()
-    assert first == "Checking pairs, contracts"
+    assert first == "Checking text, contracts"
     assert seen == ["seen"]
     assert verdict.startswith("failed: types, tests (")
     del checks["types"], checks["tests"]

@@ -139,7 +139,7 @@ def test_the_formulas_of_quality_and_diversity_are_those_of_a_pair():
     p, q = np.random.default_rng(0).dirichlet(np.ones(6), 2)
     names = {"p": p, "q": q, "f": np.log, "g": lambda x: -(x**2), "sum": np.sum}
     told = [eval(formula, names) for formula in formulas]
-    pair = qd.SeparablePair(qd.formulas.LL, qd.formulas.NRR)
+    pair = qd.SeparablePair(qd.functions.LL, qd.functions.NRR)
     found = [float(pair.quality(q, p)), float(pair.diversity(q))]
     assert told == pytest.approx(found, rel=1e-14)
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import prdc
 import pytest
+from lab import corpora, metrics
 from models import positive
 from referees.enumerated_bleu import listed_bleu, quality
 from scipy.optimize import minimize
@@ -159,7 +160,7 @@ def test_precision_and_recall_are_bounded_and_the_frontier_is_strict():
                 assert np.minimum(s * p, p).sum() == pytest.approx(min(s, 1))
             assert area(p, p) == pytest.approx(1, abs=1e-6)
             assert area(q, p) < 1 - 1e-6
-            assert area(q, p) == pytest.approx(float(qd.metrics.mauve(q, p)), abs=1e-5)
+            assert area(q, p) == pytest.approx(float(metrics.mauve(q, p)), abs=1e-5)
 
 
 @pytest.mark.claim("N25.29")
@@ -300,7 +301,7 @@ def test_ibleu_is_greatest_at_p_for_two_thirds_only(alpha, right):
     p = np.array([0.4, 0.3, 0.2, 0.1])
     q = maximised(lambda q: alpha * q @ p - (1 - alpha) * q @ q, 4)
     assert (abs(q - p).max() < 1e-5) == right
-    found = qd.theory.implied_truths(p, "-x**2", [(1 - alpha) / alpha]).p[0]
+    found = qd.rewards.implied_truths(p, "-x**2", [(1 - alpha) / alpha]).p[0]
     assert np.asarray(found) == pytest.approx(q, abs=1e-5)
 
 
@@ -360,7 +361,7 @@ def test_rarefied_words_do_not_depend_on_the_number_of_draws():
     exact = (1 - (1 - p) ** k).sum()
     for size in (200, 1000, 10_000):
         draws = rng.choice(2000, (60, size), p=p).tolist()
-        found = [qd.text.distinct_k(x, k) for x in draws]
+        found = [corpora.distinct_k(x, k) for x in draws]
         error = np.std(found) / np.sqrt(60)
         assert abs(np.mean(found) - exact) < 4 * error
 

@@ -6,14 +6,7 @@ from math import exp, log
 import mpmath
 import numpy as np
 import pytest
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import brentq, minimize
-from scipy.special import entr, softmax
-from scripts import frame
-from scripts import script as load
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab.generators import (
     MinP,
     PLess,
     Temperature,
@@ -22,6 +15,13 @@ from qdtheory.generators import (
     next_token_distributions,
     text_distribution,
 )
+from scipy.interpolate import PchipInterpolator
+from scipy.optimize import brentq, minimize
+from scipy.special import entr, softmax
+from scripts import frame
+from scripts import script as load
+
+import qdtheory as qd
 
 TABLE = frame("samplers.csv")
 SPACE = qd.TextSpace(vocab_size=8, lengths=3)

@@ -9,8 +9,8 @@ from jax.scipy.special import entr
 from models import oracle, searched_in_vain
 
 import qdtheory as qd
-from qdtheory.pairs.forms import pose
-from qdtheory.qdisc.seal import seal
+from qdtheory.bounds.seal import seal
+from qdtheory.pairs import pose
 
 UNITS = [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 
@@ -165,7 +165,7 @@ def test_the_bar():
     p = np.array([0.0, 0.5, 0.5])
 
     def status(scores, gain, upper):
-        posed = pose(qd.LinearPair(scores, qd.formulas.NRR), p)
+        posed = pose(qd.LinearPair(scores, qd.functions.NRR), p)
         return seal(posed, p, gain, upper, "certified")[0]
 
     # No model gains more than half of the range over this P.

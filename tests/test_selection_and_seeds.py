@@ -4,11 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import binomtest, kstest
-from scripts import rows_of, script
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab.generators import (
     CoT,
     MaliGAN,
     MaximumLikelihood,
@@ -17,6 +13,10 @@ from qdtheory.generators import (
     Sampled,
     SeqGAN,
 )
+from scipy.stats import binomtest, kstest
+from scripts import rows_of, script
+
+import qdtheory as qd
 
 ROWS = rows_of("protocol.csv")
 MODELS = "MLE", "SeqGAN-reinforce", "SeqGAN-step"

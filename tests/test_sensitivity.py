@@ -4,6 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from lab.corpora import (
+    embed,
+    fit_language_model,
+    frechet_distance,
+    imdb,
+    prepare,
+    reverse_lm_score,
+)
 from scipy.special import expit
 from scripts import frame, rows_of
 from scripts import script as load
@@ -13,13 +21,7 @@ from qdtheory.text import (
     as_corpus,
     bleu,
     cnd,
-    embed,
-    fit_language_model,
-    frechet_distance,
-    imdb,
     ms_jaccard,
-    prepare,
-    reverse_lm_score,
     self_bleu,
 )
 

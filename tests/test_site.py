@@ -49,12 +49,12 @@ def test_the_site_stands_alone(site):
     names = {str(page.relative_to(site)) for page in pages(site)}
     sources = ROOT.glob("notebooks/*.ipynb")
     assert names >= {f"notebooks/{path.stem}.html" for path in sources}
-    assert "docs/generated/qdtheory.pairs.base.html" in names
+    assert "docs/generated/qdtheory.pairs.html" in names
     for path in [*pages(site), *site.rglob("*.css")]:
         assert not (found := FETCHED.search(path.read_text())), (path, found)
     sidebar = re.sub(r"\s+", " ", (site / "docs/index.html").read_text())
     assert sidebar.count(">03 Trace the Pareto frontier</a>") == 1
-    page = (site / "docs/generated/qdtheory.pairs.base.html").read_text()
+    page = (site / "docs/generated/qdtheory.pairs.html").read_text()
     assert re.search(r'<script defer="defer" src="[./]*/_static/tex-svg-full.js', page)
     (script,) = site.rglob("_static/tex-svg-full.js")
     assert script.stat().st_size > 1_000_000
@@ -255,7 +255,7 @@ CONTRAST_PAGES = {
     "docs/parts/frontier.html",
     "search.html",
     "docs/explorer.html",
-    "docs/generated/qdtheory.pairs.base.html",
+    "docs/generated/qdtheory.pairs.html",
     "notebooks/solutions/02_quality_and_diversity.html",
 }
 # Pages made by one template are alike to axe: a few of each, and all that are written
@@ -467,7 +467,7 @@ def test_the_search_finds_the_coverage_rate(site, browser):
     )
     for page in (
         "notebooks/02_quality_and_diversity.html",
-        "docs/generated/qdtheory.metrics.ngrams.html#qdtheory.metrics.ngrams.coverage_rate",
+        "docs/generated/qdtheory.ngrams.html#qdtheory.ngrams.coverage_rate",
     ):
         assert f"{site.as_uri()}/{page}" in found
     said = browser.evaluate(

@@ -1,5 +1,6 @@
 """Each status that a program reads has a row in docs/numerics.md, and an example."""
 
+import importlib
 import json
 import re
 from dataclasses import fields
@@ -10,13 +11,13 @@ from typing import Literal, Union, get_args, get_origin
 
 import numpy as np
 import pytest
-from test_release import ROOMS
+from api_page import public
 
 import qdtheory as qd
+from qdtheory.catalogue.metrics import Metric, find_metric
 from qdtheory.commands import check, grade
-from qdtheory.generators import check_reward
-from qdtheory.metrics.catalogue import Metric, find_metric
-from qdtheory.world.records import Record
+from qdtheory.rewards import check_reward
+from qdtheory.support.records import Record
 
 NUMERICS = Path(__file__).parents[1] / "docs/numerics.md"
 # Fields that repeat what the caller asked for.
@@ -53,9 +54,12 @@ def values_of(kind):
 
 def in_code():
     """The values of each field of a public record, and of the commands' answers."""
-    modules = [qd, *(getattr(qd, room) for room in ROOMS)]
-    public = [getattr(module, name) for module in modules for name in dir(module)]
-    records = [x for x in public if isinstance(x, type) and issubclass(x, Record)]
+    named = [
+        getattr(importlib.import_module(module), name)
+        for module, names in public().items()
+        for name in names
+    ]
+    records = [x for x in named if isinstance(x, type) and issubclass(x, Record)]
     found = {
         f"{record.__name__}.{part.name}": values
         for record in (*records, Metric)
@@ -126,7 +130,7 @@ def examples(kind):
         "Discrepancy": discrepancies,
         "ParetoFrontier": lambda: [
             qd.pareto_frontier(qd.LL_SE, P, num_points=5),
-            qd.solvers.search_frontier(FUNCTIONS, P, num_points=5),
+            qd.search.search_frontier(FUNCTIONS, P, num_points=5),
         ],
         "RewardVerdict": lambda: [
             check_reward(formula)

@@ -14,8 +14,8 @@ from scipy.special import rel_entr
 from scripts import PUBLISHED, rows_of
 
 import qdtheory as qd
-from qdtheory.pairs.forms import bleu_form, pose
-from qdtheory.qdisc.cubic import cubic_bounds
+from qdtheory.bounds.cubic import cubic_bounds
+from qdtheory.pairs import bleu_form, pose
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
@@ -112,7 +112,7 @@ def by_slsqp(scores, spare, slope, start, **options):
 @pytest.mark.claim("N8.2")
 @pytest.mark.parametrize("n", ORDERS)
 def test_no_model_beats_it_in_coverage_and_repetition(n):
-    shares = np.asarray(qd.metrics.ngram_matrix(SPACE, n)) / (4 - n)
+    shares = np.asarray(qd.ngrams.ngram_matrix(SPACE, n)) / (4 - n)
     rng = np.random.default_rng(n)
     for sigma in SIGMAS:
         p = oracle(SPACE, 0, sigma, size=32)
@@ -134,7 +134,7 @@ def test_no_model_beats_it_in_coverage_and_repetition(n):
 @pytest.mark.claim("N8.2")
 def test_the_default_search_gains_nothing_in_coverage():
     p = np.stack([oracle(SPACE, 1, sigma) for sigma in SIGMAS])
-    assert qd.solvers.search(qd.pairs.ngram_pair(SPACE, 2), p).gain.max() <= 1e-9
+    assert qd.search.search(qd.pairs.ngram_pair(SPACE, 2), p).gain.max() <= 1e-9
 
 
 # -- the table ----------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_the_range_of_bleu_1_is_that_of_repeated_words(table):
 
 
 # Each count vector of three tokens once, as the tails [count >= 1], [>= 2], [>= 3].
-TAILS = np.vstack([qd.metrics.ngram_matrix(SPACE, 1) >= j for j in (1, 2, 3)]) * 1.0
+TAILS = np.vstack([qd.ngrams.ngram_matrix(SPACE, 1) >= j for j in (1, 2, 3)]) * 1.0
 KINDS = np.unique(TAILS, axis=1)
 
 
@@ -334,7 +334,7 @@ def test_the_papers_drate_of_bleu_1_is_high(bounds, paper, size):
 def test_slsqp_and_other_starts_find_no_more_of_bleu_2(table, sigma):
     pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 3, sigma, 32)
     listed = float(table[2, 32, sigma, 2][3]["qdisc"])
-    again = qd.solvers.search(pair, p, key=jax.random.key(1))
+    again = qd.search.search(pair, p, key=jax.random.key(1))
     assert float(again.gain) == pytest.approx(listed, rel=1e-2)
     assert_attained(pair, p, again.q, again.gain)
     value, least = np.asarray(pair.text_quality(p)), float(pair.diversity(p))
@@ -553,9 +553,7 @@ def test_the_papers_method_stops_short_by_hand():
     p = oracle(SPACE, 0, 0.5, size=32)
     best = max(sgd(p, rate) for rate in (0.1, 1.0, 10.0))
     assert 0.4 <= best / dual_qdisc(p) <= 0.9
-    found = qd.solvers.search(
-        qd.pairs.single_token_bleu_pair(2, 2), p, method="penalty"
-    )
+    found = qd.search.search(qd.pairs.single_token_bleu_pair(2, 2), p, method="penalty")
     # Rounding moves the steps at which the path jumps over the constraint.
     assert best == pytest.approx(float(found.gain), rel=0.1)
 
@@ -564,7 +562,7 @@ def test_the_papers_method_stops_short_by_hand():
 @pytest.mark.parametrize(("order", "least", "most"), [(1, 0.9, 1.0), (2, 0.4, 0.7)])
 def test_the_papers_method_stops_short(table, order, least, most):
     p = np.stack([oracle(SPACE, 0, sigma, size=32) for sigma in SIGMAS])
-    found = qd.solvers.search(qd.BleuPair(SPACE, order, 2, 2), p, method="penalty").gain
+    found = qd.search.search(qd.BleuPair(SPACE, order, 2, 2), p, method="penalty").gain
     for gain, sigma in zip(found, SIGMAS):
         share = float(gain) / float(table[2, 32, sigma, order][0]["qdisc"])
         assert least <= share <= most
@@ -580,9 +578,9 @@ def test_the_frontier_of_bleu_2_passes_above_the_real_distribution():
     for seed in (1, 2):
         p = oracle(SPACE, seed, 0.5, size=32)
         u, v = float(pair.quality(p, p)), float(pair.diversity(p))
-        curve = qd.solvers.search_frontier(pair, p, 10)
+        curve = qd.search.search_frontier(pair, p, 10)
         at = float(np.interp(-v, -curve.diversity, curve.quality))
-        gain = float(qd.solvers.search(pair, p).gain)
+        gain = float(qd.search.search(pair, p).gain)
         assert at > u
         assert at - u == pytest.approx(gain, abs=0.01)
         # The points are what they say, by the models that they come with.
@@ -608,7 +606,7 @@ def test_a_lead_larger_than_qdisc_belongs_to_a_model_that_is_farther(seed):
     )
     scores = np.asarray(pair.text_quality(p))
     near = 0.92 * p + 0.08 * (scores == scores.min())
-    best = qd.solvers.search(pair, p)
+    best = qd.search.search(pair, p)
     shares = np.linspace(0.05, 0.2, 1501)
     models = jax.vmap(lambda t: qd.mix(best.q, best.most_diverse, t))(shares)
     at_least = jax.vmap(pair.diversity)(models) >= pair.diversity(near)
@@ -666,7 +664,7 @@ def test_a_collapsed_model_beats_the_real_distribution():
     for order, seed in product((2, 3), range(2)):
         pair, p = qd.BleuPair(SPACE, order, 2, k), oracle(SPACE, seed, 1.0, 32)
         value = np.asarray(pair.text_quality(p))
-        found = qd.solvers.search(pair, p).most_diverse
+        found = qd.search.search(pair, p).most_diverse
         assert found.max() > 0.9
         assert value @ found > value @ p
         assert pair.diversity(found) > pair.diversity(p)

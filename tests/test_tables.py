@@ -13,16 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab.corpora import imdb, prepare
 from scipy.stats import kendalltau
 from scripts import column_of, frame, published, script
 
-from qdtheory.text import (
-    cnd,
-    coverage_rate,
-    imdb,
-    negative_repetition_rate,
-    prepare,
-)
+from qdtheory.text import cnd, coverage_rate, negative_repetition_rate
 
 DATA = os.environ.get("QDTHEORY_DATA")
 needs_data = pytest.mark.skipif(

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lab.corpora.training import from_table, train
 from models import power
 from referees.prefixes import masses_after
 from scipy.special import logsumexp, rel_entr
 from scripts import rows_of, script
 
 import qdtheory as qd
-from qdtheory.text.training import from_table, train
 
 LENGTHS = (1, 2, 3, 4)
 SPACE = qd.TextSpace(vocab_size=3, lengths=LENGTHS)

@@ -8,12 +8,8 @@ import numpy as np
 import optax
 import pandas as pd
 import pytest
-from scipy.special import rel_entr
-from scipy.stats import binomtest, kstest
-from scripts import frame, script
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab import metrics
+from lab.generators import (
     AtomTable,
     LeakGAN,
     LeakyLSTM,
@@ -23,6 +19,11 @@ from qdtheory.generators import (
     train,
     transport_to_texts,
 )
+from scipy.special import rel_entr
+from scipy.stats import binomtest, kstest
+from scripts import frame, script
+
+import qdtheory as qd
 
 ROWS = frame("tuned_generators.csv")
 SPACE = qd.TextSpace(4, 3)
@@ -259,7 +260,7 @@ def test_no_law_of_atoms_is_nearer_than_the_best_of_so_many(size):
 
 def test_frechet_distances_are_those_of_the_library(tuned):
     laws = np.random.default_rng(0).dirichlet(np.full(64, 0.2), 2)
-    expected = qd.metrics.frechet_distance(*laws, tuned.FEATURES, squared=True)
+    expected = metrics.frechet_distance(*laws, tuned.FEATURES, squared=True)
     found = tuned.frechet(*map(jnp.asarray, laws))
     assert float(found) == pytest.approx(float(expected), abs=1e-7)
 

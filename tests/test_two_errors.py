@@ -10,6 +10,7 @@ import jax
 import mpmath
 import numpy as np
 import pytest
+from lab import corpora, metrics
 from models import oracle, positive
 from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scipy.optimize import minimize
@@ -18,6 +19,7 @@ from scripts import frame
 from scripts import script as load
 
 import qdtheory as qd
+from qdtheory.proofs import kernel_criterion
 
 LOTS, WITNESS = frame("two_errors.csv"), frame("two_errors_witness.csv")
 SPACE = qd.TextSpace(vocab_size=3, lengths=2)
@@ -407,7 +409,7 @@ def test_short_sentences_beat_fresh_ones_in_bleu_3_by_dictionaries():
     rows = WITNESS.query("pair == 'BLEU-3'")
     own, length = rows[["own", "length"]].iloc[0]
     assert own == 0
-    corpus = qd.text.imdb()
+    corpus = corpora.imdb()
     words = np.array(corpus.vocabulary, object)
     order = np.random.default_rng(10).permutation(len(corpus))
     lengths = ((corpus.lengths - corpus.lengths.mean()) / corpus.lengths.std()).clip(
@@ -449,7 +451,7 @@ def test_edit_distance_has_errors_that_cancel_and_a_rival_in_fractions():
     K = [[Fraction(x).limit_denominator(60) for x in row] for row in edits(space)]
     p = [Fraction(k + 8, 92) for k in range(8)]
     scores = [sum(a * b for a, b in zip(row, p)) for row in K]
-    witness = qd.theory.dominating_model(np.array(K, float), np.array(p, float))
+    witness = kernel_criterion.dominating_model(np.array(K, float), np.array(p, float))
     assert witness is not None
     q = [Fraction(x) for x in np.asarray(witness.q).tolist()]
     total = sum(q)
@@ -469,7 +471,7 @@ def test_edit_distance_has_errors_that_cancel_and_a_rival_in_fractions():
 
 
 def edits(space):
-    return np.asarray(qd.metrics.edit_kernel(space)).tolist()
+    return np.asarray(metrics.edit_kernel(space)).tolist()
 
 
 @pytest.mark.claim("N26.12")

@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from lab import metrics
+from lab.corpora import frechet_distance
 
 import qdtheory as qd
 from qdtheory import text
@@ -16,14 +18,14 @@ pytestmark = pytest.mark.usefixtures("as_a_user")
 
 TWINS = {
     qd.expected_bleu: text.bleu,
-    qd.metrics.expected_corpus_bleu: text.bleu,
+    metrics.expected_corpus_bleu: text.bleu,
     qd.expected_self_bleu: text.self_bleu,
-    qd.metrics.expected_distinct: text.distinct,
+    qd.ngrams.expected_distinct: text.distinct,
     qd.ms_jaccard: text.ms_jaccard,
     qd.coverage_rate: text.coverage_rate,
     qd.negative_repetition_rate: text.negative_repetition_rate,
     qd.cnd: text.cnd,
-    qd.metrics.frechet_distance: text.frechet_distance,
+    metrics.frechet_distance: frechet_distance,
 }
 MODEL = "q", "candidates", "candidate_features"
 REAL = "p", "references", "reference_features"
@@ -47,7 +49,7 @@ def test_model_first_real_second_and_the_same_defaults(exact):
 # What an estimate needs to be told, in the words of the exact metric's docstring.
 SETTINGS = {
     qd.expected_bleu: "(..., smoothing=None)",
-    qd.metrics.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
+    metrics.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
     qd.expected_self_bleu: "(..., smoothing=None)",
     qd.coverage_rate: '(..., estimator="pairs")',
     qd.negative_repetition_rate: '(..., estimator="pairs")',
@@ -87,8 +89,8 @@ METRICS = {
     ),
     "CND-2": (lambda: bigrams(qd.cnd, Q, P), partial(text.cnd, n=2)),
     "Frechet": (
-        lambda: qd.metrics.frechet_distance(Q, P, features(TEXTS)),
-        lambda c, r: text.frechet_distance(features(c), features(r)),
+        lambda: metrics.frechet_distance(Q, P, features(TEXTS)),
+        lambda c, r: frechet_distance(features(c), features(r)),
     ),
 }
 

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from lab import corpora
+from lab.corpora.lm_scores import UNKNOWN
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
-from qdtheory import text
+from qdtheory.lstm import lstm_step
 from qdtheory.text import Corpus
-from qdtheory.text.lm_scores import UNKNOWN
-from qdtheory.world.language_models import lstm_step
 
 Embedder: TypeAlias = Callable[[Corpus], np.ndarray]
 
@@ -59,7 +59,7 @@ def terms(sentence: Sequence[Any]) -> Iterable[Any]:
 
 def lstm_states(training: Corpus, **settings: Any) -> Embedder:
     """The greatest value of each unit of a language model's LSTM along the sentence."""
-    fitted = text.fit_language_model(training, **settings)
+    fitted = corpora.fit_language_model(training, **settings)
     model, place = fitted.model, {word: i for i, word in enumerate(fitted.vocabulary)}
     inputs = model.embeddings @ model.input_weights + model.gate_biases
     zeros = jnp.zeros(model.recurrent_weights.shape[0])

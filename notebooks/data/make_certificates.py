@@ -24,14 +24,14 @@ KEY = ("sigma", "seed", "fingerprint", "order")
 VALUES = ("lower", "upper", "quality_range", "drate_lower", "drate_upper", "steps")
 
 
-def interval(pair: qd.BleuPair, p, found: qd.qdisc.Discrepancy) -> qd.Bounds:
+def interval(pair: qd.BleuPair, p, found: qd.discrepancy.Discrepancy) -> qd.Bounds:
     """What is known of QDisc, from what a search found."""
     if pair.max_order == 1:
         return qd.certify(pair, p, found.q)
     # As a share of the range of the scores, which the interval takes.
     tolerance = RELATIVE_WIDTH * found.qdisc / float(np.ptp(pair.text_quality(p)))
     bounds = qd.certify(pair, p, found.q, tolerance=tolerance, max_steps=MAX_STEPS)
-    shown = qd.qdisc.cubic_bound(pair, p, bounds.evidence)
+    shown = qd.discrepancy.cubic_bound(pair, p, bounds.evidence)
     if shown != bounds.upper_bound:
         raise RuntimeError(f"the certificate shows {shown}, not {bounds.upper_bound}")
     return bounds

@@ -59,13 +59,16 @@ import optax
 jax.config.update("jax_enable_x64", True)
 import make_generators as generators
 import tables
+from lab.generators import AUTOENCODERS, Autoencoder, Elbo, greedy_texts
+from lab.generators.autoencoder_objectives import (
+    RESOLUTION,
+    AutoencoderSetup,
+)
+from lab.generators.autoencoders import Perceptron, masked_prefixes
+from lab.generators.reconstruction import rouge_table
 
 import qdtheory as qd
-from qdtheory.generators import AUTOENCODERS, Autoencoder, Elbo, greedy_texts
-from qdtheory.generators.autoencoder_objectives import RESOLUTION, AutoencoderSetup
-from qdtheory.generators.autoencoders import Perceptron, masked_prefixes
-from qdtheory.generators.reconstruction import rouge_table
-from qdtheory.metrics.similarity import bleu_of_pairs
+from qdtheory.kernels import bleu_of_pairs
 
 SPACES = {3: qd.TextSpace(vocab_size=4, lengths=3), 6: qd.TextSpace(3, lengths=6)}
 DIMENSIONS = {3: (1, 2, 4, 8), 6: (8,)}

@@ -24,6 +24,7 @@ from itertools import product
 from typing import Any
 
 import jax
+from lab import metrics
 
 jax.config.update("jax_enable_x64", True)
 # Millions of small calls: a thread for each costs more than the call.
@@ -32,15 +33,14 @@ jax.config.update("jax_cpu_enable_async_dispatch", False)
 import jax.numpy as jnp
 import numpy as np
 import tables
+from lab.metrics.markov import markov_projection
+from lab.metrics.since_2020 import compression_table
 from make_table1 import SPACE, oracle
 
 import qdtheory as qd
-from qdtheory.formulas.scalar_functions import DIVERSITIES, QUALITIES
-from qdtheory.metrics.bleu import bleu_table, text_bleu
-from qdtheory.metrics.since_2020 import compression_table
-from qdtheory.pairs.base import total_diversity
-from qdtheory.pairs.named import named_pairs
-from qdtheory.world.markov import markov_projection
+from qdtheory.bleu import bleu_table, text_bleu
+from qdtheory.functions import DIVERSITIES, QUALITIES
+from qdtheory.pairs import named_pairs, total_diversity
 
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
 NUM_TEXTS = 10  # of Distinct-n, distinct_k and n-gram diversity
@@ -81,7 +81,7 @@ def real(seed: int, sigma: float) -> np.ndarray:
 
 
 def ngram_shares(n: int) -> np.ndarray:
-    return np.asarray(qd.metrics.ngram_matrix(SPACE, n)) / (3 - n + 1)
+    return np.asarray(qd.ngrams.ngram_matrix(SPACE, n)) / (3 - n + 1)
 
 
 def qualities() -> dict[tuple[str, int | None], Callable]:
@@ -118,7 +118,7 @@ def class_pair() -> qd.PooledPair:
 @cache
 def cosines() -> np.ndarray:
     """Cosine of the counts of words of each two texts."""
-    counts = np.asarray(qd.metrics.ngram_matrix(SPACE, 1), float)
+    counts = np.asarray(qd.ngrams.ngram_matrix(SPACE, 1), float)
     unit = counts / np.linalg.norm(counts, axis=0)
     return unit.T @ unit
 
@@ -126,12 +126,12 @@ def cosines() -> np.ndarray:
 @cache
 def kernels() -> dict[str, np.ndarray]:
     """Similarities of two texts in use since 2020."""
-    has = np.asarray(qd.metrics.ngram_matrix(SPACE, 2)) > 0
+    has = np.asarray(qd.ngrams.ngram_matrix(SPACE, 2)) > 0
     ratios = compression_table(SPACE, 2)
     return {
         "Cosine^2": cosines() ** 2,
-        "ROUGE-L": qd.metrics.lcs_kernel(SPACE),
-        "Edit": qd.metrics.edit_kernel(SPACE),
+        "ROUGE-L": metrics.lcs_kernel(SPACE),
+        "Edit": metrics.edit_kernel(SPACE),
         "Self-repetition": np.log1p((has.T.astype(int) @ has).astype(float)),
         "LZ78": (ratios + ratios.T) / 2,
     }
@@ -159,9 +159,7 @@ def diversities() -> list[Diversity]:
         nrr = lambda q, a=shares: -jnp.square(a @ q).sum()  # noqa: E731
         found.append(Diversity(f"NRR-{n}", None, "convex", nrr))
     for n in (1, 2):
-        distinct = partial(
-            qd.metrics.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS
-        )
+        distinct = partial(qd.ngrams.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS)
         found.append(Diversity(f"Distinct-{n}", None, "convex", distinct))
     # With one reference Self-BLEU-1 is a positive semidefinite kernel, and Self-BLEU-3
     # the chance of a repeated text, NRR.
@@ -176,7 +174,7 @@ def diversities() -> list[Diversity]:
         "Class SE": class_pair().diversity,
         "log Vendi": qd.VendiPair(cosines()).diversity,
         "N-gram diversity": lambda q: sum(
-            qd.metrics.expected_distinct(SPACE, q, n, NUM_TEXTS) for n in (1, 2, 3)
+            qd.ngrams.expected_distinct(SPACE, q, n, NUM_TEXTS) for n in (1, 2, 3)
         ),
     }.items():
         found.append(Diversity(name, None, "convex", value))
@@ -276,7 +274,7 @@ class Scored:
 
 def discrepancy(
     diversity: Diversity, p: np.ndarray, scores: np.ndarray
-) -> qd.qdisc.Discrepancy:
+) -> qd.discrepancy.Discrepancy:
     if diversity.method == "search":
         if diversity.name[1:] in kernels():
             of: Any = qd.KernelPair(kernels()[diversity.name[1:]])

@@ -42,9 +42,7 @@ import optax
 
 jax.config.update("jax_enable_x64", True)
 import tables
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab.generators import (
     LogisticDiscriminator,
     MaliGAN,
     MaximumLikelihood,
@@ -52,6 +50,8 @@ from qdtheory.generators import (
     Sampled,
     SeqGAN,
 )
+
+import qdtheory as qd
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=4)
 TRAINING_SIZES = 128, 1024
@@ -130,7 +130,7 @@ def measured(q: jax.Array, p: jax.Array) -> list[jax.Array]:
         qd.cross_entropy(q, p),
         qd.cross_entropy(p, q),
         qd.entropy(q),
-        qd.metrics.bhattacharyya_distance(q, p),
+        qd.divergences.bhattacharyya_distance(q, p),
         qd.jensen_shannon_divergence(p, q),
         qd.expected_bleu(SPACE, q, p)[1],
         qd.expected_self_bleu(SPACE, q)[1],

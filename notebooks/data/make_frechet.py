@@ -12,10 +12,9 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+from lab.corpora import embed, frechet_distance
 from make_model_samples import read_systems
 from tables import corpora, versions, write
-
-from qdtheory import text
 
 NUM_GROUPS = 10
 
@@ -24,10 +23,9 @@ def rows(candidates: np.ndarray, references: np.ndarray) -> Iterator[float]:
     """Distance, its mean over samples without a tenth, and jackknife error."""
     group = np.arange(len(candidates)) % NUM_GROUPS  # the texts are shuffled
     less = [
-        text.frechet_distance(candidates[group != g], references)
-        for g in range(NUM_GROUPS)
+        frechet_distance(candidates[group != g], references) for g in range(NUM_GROUPS)
     ]
-    yield text.frechet_distance(candidates, references)
+    yield frechet_distance(candidates, references)
     yield float(np.mean(less))
     yield float(np.sqrt(NUM_GROUPS - 1) * np.std(less))
 
@@ -37,7 +35,7 @@ def main() -> None:
     systems, sets = read_systems(corpora())
     features = {}
     for name, corpus in {**systems, **sets}.items():
-        features[name] = text.embed(corpus)
+        features[name] = embed(corpus)
         print(f"{name}: {corpus}", file=sys.stderr)
     table = [
         [name, system, *rows(features[system], features[name])]

@@ -40,9 +40,8 @@ import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 import tables
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab import generators
+from lab.generators import (
     AUTOENCODERS,
     WGAN,
     ContinuousWGAN,
@@ -62,8 +61,10 @@ from qdtheory.generators import (
     refined,
     train,
 )
-from qdtheory.generators.reconstruction import rouge_table
-from qdtheory.metrics.bleu import bleu_table, text_bleu
+from lab.generators.reconstruction import rouge_table
+
+import qdtheory as qd
+from qdtheory.bleu import bleu_table, text_bleu
 
 SPACE = qd.TextSpace(vocab_size=4, lengths=3)
 NUM_TEXTS, SIZE, SIGMA, NUM_ATOMS = 128, 4, 0.3, 16
@@ -263,7 +264,7 @@ def measured(q: jax.Array, p: jax.Array) -> list[jax.Array]:
         qd.cross_entropy(p, q),
         qd.jensen_shannon_divergence(p, q),
         qd.entropy(q),
-        qd.metrics.bhattacharyya_distance(q, p),
+        qd.divergences.bhattacharyya_distance(q, p),
         qd.coverage_rate(q, p),
         qd.negative_repetition_rate(q),
         qd.cnd(q, p),
@@ -271,7 +272,7 @@ def measured(q: jax.Array, p: jax.Array) -> list[jax.Array]:
         qd.expected_self_bleu(SPACE, q)[1],
         lacking(qd.LL_SE, q, p),
         lacking(qd.CR_NRR, q, p),
-        qd.generators.wasserstein_distance(q, p, SPACE, "prefix"),
+        generators.wasserstein_distance(q, p, SPACE, "prefix"),
     ]
 
 

@@ -27,6 +27,7 @@ from functools import cache
 from math import comb
 
 import jax
+from lab import metrics
 
 jax.config.update("jax_enable_x64", True)
 
@@ -130,8 +131,8 @@ def bleu(space: qd.TextSpace, order: int, references: int, candidates: int):
 
 @cache
 def bigram_coverage(space: qd.TextSpace) -> qd.LinearPair:
-    shares = np.asarray(qd.metrics.ngram_matrix(space, 2)) / (space.max_length - 1)
-    return qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.formulas.SE)
+    shares = np.asarray(qd.ngrams.ngram_matrix(space, 2)) / (space.max_length - 1)
+    return qd.LinearPair(lambda p: shares.T @ (shares @ p), qd.functions.SE)
 
 
 def pair_of(name: str, setting: Setting):
@@ -260,11 +261,10 @@ class Sampler:
         order, k = int(name[-1]), self.setting.candidates - 1
         references = shifted(p, self.setting.references)
         gain = [
-            qd.metrics.estimate_bleu(x, references, order).value[-1] for x in (q, other)
+            metrics.estimate_bleu(x, references, order).value[-1] for x in (q, other)
         ]
         own = [
-            qd.metrics.estimate_bleu(x, shifted(x, k), order).value[-1]
-            for x in (q, other)
+            metrics.estimate_bleu(x, shifted(x, k), order).value[-1] for x in (q, other)
         ]
         return np.array([gain[0] - gain[1], own[1] - own[0]])
 

@@ -23,9 +23,8 @@ from itertools import product
 import numpy as np
 import tables
 from embedders import latent_semantics
+from lab import corpora
 from scipy.special import gammaln
-
-from qdtheory import text
 
 FIT, LOTS, REFERENCES, OTHERS = 20_000, 6, 2000, 6000
 DIMENSIONS, MIN_TEXTS = (3, 16, 64, 256), 5
@@ -94,7 +93,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def features() -> Iterator[tuple[str, np.ndarray]]:
     """Of the pilot and the lots: the name, and a row for each sentence."""
-    corpus = text.prepare(text.imdb(None), min_length=5, max_length=20, seed=0)
+    corpus = corpora.prepare(corpora.imdb(None), min_length=5, max_length=20, seed=0)
     once = [*{tuple(x): i for i, x in enumerate(corpus)}.values()]
     order = np.random.default_rng(25).permutation(once)
     used = REFERENCES + LOTS * (REFERENCES + OTHERS)
@@ -103,7 +102,7 @@ def features() -> Iterator[tuple[str, np.ndarray]]:
     rows = embed(corpus[scored])
     for dimension in DIMENSIONS:
         yield "LSA", unit(rows[:, :dimension])
-    yield "MiniLM", text.embed(corpus[scored]).astype(float)
+    yield "MiniLM", corpora.embed(corpus[scored]).astype(float)
 
 
 def lots(points: np.ndarray) -> Iterator[dict]:

@@ -16,6 +16,13 @@ from make_model_samples import read_systems
 from tables import corpora, versions, write
 
 jax.config.update("jax_enable_x64", True)
+from lab.corpora import (
+    FittedModel,
+    cross_entropy_of,
+    fit_language_model,
+    known_words,
+)
+
 from qdtheory import text
 from qdtheory.text import Corpus
 
@@ -26,20 +33,20 @@ COLUMNS = (
 )
 
 
-def row(texts: Corpus, model: text.FittedModel) -> list:
+def row(texts: Corpus, model: FittedModel) -> list:
     """What the model says of the texts, and how it was fitted."""
-    found = text.cross_entropy_of(texts, model)
+    found = cross_entropy_of(texts, model)
     ends = [(x.value, x.low, x.high) for x in (found.per_text, found.per_token)]
     return [*ends[0], *ends[1], found.unknown, model.epochs, model.held_out]
 
 
 def rows(systems: dict[str, Corpus], references: Corpus, seed: int) -> Iterator[list]:
     """Both scores of all systems."""
-    known = text.known_words(references)
-    real = text.fit_language_model(references, vocabulary=known, seed=seed)
+    known = known_words(references)
+    real = fit_language_model(references, vocabulary=known, seed=seed)
     for name, candidates in systems.items():
         yield [seed, "references", name, *row(candidates, real)]
-        model = text.fit_language_model(candidates, vocabulary=known, seed=seed)
+        model = fit_language_model(candidates, vocabulary=known, seed=seed)
         yield [seed, "candidates", name, *row(references, model)]
 
 

@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from lab.corpora import add_noise, prepare
 from tables import corpora, versions, write
 
 from qdtheory import text
@@ -49,7 +50,7 @@ def tokens(line: str) -> list[str]:
 
 def read(folder: Path, name: str, seed: int) -> Corpus:
     """The sentences of a file, shuffled."""
-    return text.prepare(text.read_corpus(folder / name, tokenizer=tokens), seed=seed)
+    return prepare(text.read_corpus(folder / name, tokenizer=tokens), seed=seed)
 
 
 def read_systems(folder: Path) -> tuple[dict[str, Corpus], dict[str, Corpus]]:
@@ -112,7 +113,7 @@ def main() -> None:
             ]
             print(f"{name}, {system}: {candidates}", file=sys.stderr)
         for length, share in product((5, None), SHARES):
-            noisy = text.add_noise(systems["Real"], share, length=length)
+            noisy = add_noise(systems["Real"], share, length=length)
             table += [
                 [name, "noise", share, length or "same", *row, None, None]
                 for row in rows(metric(noisy))

@@ -1,4 +1,4 @@
-"""Write qdtheory/theory/named_pairs.csv: what is known of a pair by its names.
+"""Write qdtheory/catalogue/names.csv: what is known of a pair by its names.
 
 Verdicts and bases are those of compatibility_matrix.csv, over all texts of 4 words and
 3 tokens. Each pair that is beaten there gets a witness that can be read: a real
@@ -23,7 +23,7 @@ import numpy as np
 import tables
 
 import qdtheory as qd
-from qdtheory.metrics.catalogue import find_order, titled
+from qdtheory.catalogue.metrics import find_order, titled
 
 PATH = "../../qdtheory/theory/named_pairs.csv"
 LENGTH, WORDS, TOTALS = 3, (2, 3), (10**3, 10**4, 10**5, 10**6)

@@ -16,11 +16,11 @@ import jax
 import numpy as np
 
 jax.config.update("jax_enable_x64", True)
+from lab.corpora.training import from_table, train
 from tables import versions, write
 
 import qdtheory as qd
 from qdtheory.text import Corpus
-from qdtheory.text.training import from_table, train
 
 SPACE = qd.TextSpace(vocab_size=3, lengths=(1, 2, 3, 4))
 NUM_TEXTS = 400

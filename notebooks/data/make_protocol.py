@@ -25,10 +25,8 @@ import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 import tables
-from make_generators import NUM_TEXTS, SPACE, lstm
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab import metrics
+from lab.generators import (
     LogisticDiscriminator,
     MaximumLikelihood,
     Range,
@@ -39,6 +37,9 @@ from qdtheory.generators import (
     random_search,
     train,
 )
+from make_generators import NUM_TEXTS, SPACE, lstm
+
+import qdtheory as qd
 
 STEPS, RATE, NUM_SAMPLES = 200, 0.02, 500
 RANGES = {"rate": Range(1e-5, 0.1), "discriminator_steps": (1, 5)}
@@ -81,7 +82,7 @@ def trained(second: Any, seed: int, p: Any, seen: Any, rate: float) -> jax.Array
 def measured(q: jax.Array, p: jax.Array) -> dict[str, float]:
     """The metrics of a model, exact if p and q are."""
     values = {name: float(x) for name, x in compiled(q, p).items()}
-    fd = qd.metrics.frechet_distance(q, p, FEATURES, squared=True)
+    fd = metrics.frechet_distance(q, p, FEATURES, squared=True)
     return values | {"fd": float(fd)}
 
 

@@ -23,6 +23,7 @@ from functools import partial
 
 import jax
 import numpy as np
+from lab.corpora import estimate_bhattacharyya
 from make_oracle_gans import maligan_step
 from make_published_gans import (
     NUM_COMPLETIONS,
@@ -56,8 +57,6 @@ from texygen_discriminator import (
     first_discriminator,
     train_against,
 )
-
-from qdtheory.text import estimate_bhattacharyya
 
 NUM_TRAINING, NUM_TEST = 781 * BATCH, 390 * BATCH
 SEED, EPOCHS = 0, 16

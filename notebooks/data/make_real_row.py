@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from lab.corpora import imdb, prepare
 from make_table2 import WORD
 from tables import corpora, versions, write
 
@@ -93,13 +94,13 @@ def main() -> None:
     lines = (corpora() / "texygen/test_emnlp.txt").read_text("utf-8").splitlines()
     words = [WORD.findall(line.lower()) for line in lines]
     for k in NEWS_COUNTS:
-        news = text.prepare(words, min_count=k, **NEWS, seed=0)
+        news = prepare(words, min_count=k, **NEWS, seed=0)
         third = len(news) // 3
         found = measured(news[: 2 * third], news[2 * third : 3 * third])
         table += rows("news", k, found)
     for k in REVIEW_COUNTS:
-        source = text.imdb(sentences_per_review=2)
-        real = text.prepare(source, min_count=k, **REVIEWS, seed=0)
+        source = imdb(sentences_per_review=2)
+        real = prepare(source, min_count=k, **REVIEWS, seed=0)
         test = real[NUM_REVIEWS : NUM_REVIEWS * 3 // 2]
         table += rows("IMDB", k, measured(real[:NUM_REVIEWS], test))
     comments = (

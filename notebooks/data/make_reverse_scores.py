@@ -10,10 +10,10 @@ All take some seven minutes of CPU time.
 """
 
 import tables
+from lab import corpora
 from make_sensitivity import REPEATS, damaged
 from make_topics import sentences
 
-from qdtheory import text
 from qdtheory.text.defaults import LEVEL
 
 SIZE = 2000
@@ -24,14 +24,16 @@ COLUMNS = ("damage", "strength", "repeat", "per_token", "low", "high")
 def rows(repeat: int) -> list:
     """Those of a repeat."""
     references, samples = damaged(SIZE, SIZE, repeat)
-    known = text.known_words(references)
+    known = corpora.known_words(references)
     table, clean = [], None
     for (damage, strength), candidates in samples.items():
         if "LSA" in damage or ("word" in damage and strength not in OF_WORDS):
             continue
         if strength or clean is None:
-            model = text.fit_language_model(candidates, vocabulary=known, seed=repeat)
-            found = text.cross_entropy_of(references, model).per_token
+            model = corpora.fit_language_model(
+                candidates, vocabulary=known, seed=repeat
+            )
+            found = corpora.cross_entropy_of(references, model).per_token
             score = [float(x) for x in (found.value, found.low, found.high)]
             clean = clean or score
         else:

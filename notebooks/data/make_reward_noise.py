@@ -44,7 +44,7 @@ from seqgan_setting import (
 )
 from texygen_discriminator import STEPS, discriminate, opinion, train_against
 
-from qdtheory.world.language_models import lstm_step
+from qdtheory.lstm import lstm_step
 
 TEMPERATURES = 80, 85, 90, 95, 105
 REWARDS = {

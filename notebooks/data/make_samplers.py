@@ -22,10 +22,10 @@ from itertools import product
 
 import numpy as np
 import tables
+from lab import generators as gen
 from scipy.special import entr
 
 import qdtheory as qd
-from qdtheory import generators as gen
 
 SPACE = qd.TextSpace(vocab_size=8, lengths=3)
 ORACLES, DIALS, BLUR = 100, 39, 0.1

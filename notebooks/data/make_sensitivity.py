@@ -27,6 +27,8 @@ from embedders import Embedder, lstm_states
 from make_topics import NUM_TOPICS, latent_semantic_analysis, others, sentences
 
 jax.config.update("jax_enable_x64", True)
+from lab import corpora
+
 from qdtheory import text
 from qdtheory.text import Corpus
 from qdtheory.text.evaluation import KINDS, every_metric
@@ -50,7 +52,7 @@ COLUMNS = ("damage", "strength", "repeat", "metric", "value")
 def embedders() -> dict[str, Embedder]:
     """Made once, in a minute or two."""
     return {
-        "MiniLM": text.embed,
+        "MiniLM": corpora.embed,
         "LSA": latent_semantic_analysis(),
         "LSTM": lstm_states(others()[-NUM_LSTM:], **LSTM),
     }
@@ -141,7 +143,7 @@ def rows(repeat: int) -> list:
         if strength or clean is None:
             values = measured(first, texts[SIZE:], references)
             for name, embed in embedders().items():
-                values.append(text.frechet_distance(embed(first), features[name]))
+                values.append(corpora.frechet_distance(embed(first), features[name]))
             clean = clean or values
         else:
             values = clean

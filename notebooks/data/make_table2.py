@@ -20,6 +20,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from lab.corpora import (
+    highest_coverage,
+    imdb,
+    noise_discrepancy,
+    noise_family,
+    prepare,
+)
 from tables import corpora, versions, write
 
 from qdtheory import text
@@ -68,13 +75,13 @@ WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
 def read(folder: Path, corpus: str) -> Corpus:
     """The sentences that the paper's rule keeps."""
     if corpus == "reviews":
-        return text.prepare(text.imdb(None), **RULES[corpus])
+        return prepare(imdb(None), **RULES[corpus])
     lines = [
         WORD.findall(line.lower())
         for name in FILES[corpus]
         for line in (folder / name).read_text(encoding="utf-8").splitlines()
     ]
-    return text.prepare(lines, **RULES[corpus])
+    return prepare(lines, **RULES[corpus])
 
 
 def metrics(pair: str, references: Corpus) -> Callable[[int], tuple]:
@@ -113,7 +120,7 @@ def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:
     order, again = rng.permutation(len(sentences)), rng.integers(size, size=size)
     c, r, t = (sentences[order[k * size : (k + 1) * size]] for k in range(3))
     at = cache(partial(metrics, pair))
-    family = cache(lambda corpus, length: text.noise_family(corpus, length=length))
+    family = cache(lambda corpus, length: noise_family(corpus, length=length))
     resample = cache(lambda corpus: corpus[again])
     for n, source, length in product(ORDERS, SOURCES, LENGTHS):
         if length == "n" and split > 0:
@@ -126,8 +133,8 @@ def rows(name: str, sentences: Corpus, pair: str, split: int) -> Iterator[list]:
             "third part": [(c, r, t), (t, r, c)],
         }[source]
         for candidates, references, made_of in roles:
-            unit = 1.0 if pair == "BS" else text.highest_coverage(references, n)
-            found = text.noise_discrepancy(
+            unit = 1.0 if pair == "BS" else highest_coverage(references, n)
+            found = noise_discrepancy(
                 *at(references)(n),
                 candidates,
                 references,

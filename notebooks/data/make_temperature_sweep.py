@@ -39,15 +39,17 @@ import numpy as np
 from tables import cells, corpora, part, versions, write
 
 jax.config.update("jax_enable_x64", True)
-from qdtheory import text
-from qdtheory.text import Corpus
-from qdtheory.text.training import (
+from lab.corpora import imdb, prepare
+from lab.corpora.training import (
     Progress,
     from_table,
     num_predicted,
     to_table,
     train,
 )
+
+from qdtheory import text
+from qdtheory.text import Corpus
 
 # Montahaei et al. 2019's rule for IMDB, with a lower and a higher count.
 RULE = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
@@ -108,7 +110,7 @@ def captions(min_count: int) -> Corpus:
         for name in ("train", "test")
         for line in (corpora() / f"coco60/{name}.txt").read_text("utf-8").splitlines()
     ]
-    return text.prepare(lines, min_count=min_count, max_length=32, seed=SEED)
+    return prepare(lines, min_count=min_count, max_length=32, seed=SEED)
 
 
 def main() -> None:
@@ -130,9 +132,7 @@ def main() -> None:
         corpus = captions(size["min_count"])
         num = (len(corpus) - NUM_TRAINING) // 2
     else:
-        corpus = text.prepare(
-            text.imdb(None), min_count=size["min_count"], **RULE, seed=SEED
-        )
+        corpus = prepare(imdb(None), min_count=size["min_count"], **RULE, seed=SEED)
     real, references, rest = corpus[:num], corpus[num : 2 * num], corpus[2 * num :]
     words = corpus.vocab_size
     size_line = (

@@ -17,7 +17,8 @@ from scipy.cluster.vq import kmeans2
 from tables import versions, write
 
 jax.config.update("jax_enable_x64", True)
-from qdtheory import text
+from lab import corpora
+
 from qdtheory.text import Corpus
 
 NUM_TOPICS = 5
@@ -28,13 +29,13 @@ LSA = {"num_features": 128, "min_texts": 5}
 @cache
 def sentences() -> Corpus:
     """Those that are damaged."""
-    return text.prepare(text.imdb(), min_length=5, max_length=20, seed=0)
+    return corpora.prepare(corpora.imdb(), min_length=5, max_length=20, seed=0)
 
 
 @cache
 def others() -> Corpus:
     """Sentences of the reviews that are not among them."""
-    every = text.prepare(text.imdb(None), min_length=5, max_length=20, seed=0)
+    every = corpora.prepare(corpora.imdb(None), min_length=5, max_length=20, seed=0)
     used = set(sentences())
     return every[np.array([x not in used for x in every])]
 
@@ -48,7 +49,7 @@ def main() -> None:
     """Embed and sort, then write the table in one go."""
     table = []
     for name, embed in {
-        "MiniLM": text.embed,
+        "MiniLM": corpora.embed,
         "LSA": latent_semantic_analysis(),
     }.items():
         topics = kmeans2(embed(sentences()), NUM_TOPICS, minit="++", seed=0)[1]

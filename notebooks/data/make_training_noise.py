@@ -26,9 +26,7 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 import make_generators as table
 import tables
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab.generators import (
     AUTOENCODERS,
     WGAN,
     ContinuousWGAN,
@@ -37,6 +35,8 @@ from qdtheory.generators import (
     MaximumLikelihood,
     Sampled,
 )
+
+import qdtheory as qd
 
 SEEDS, BATCH = 8, 64
 METRICS = "js", "nll", "oracle_nll", "entropy", "bhattacharyya"
@@ -86,7 +86,7 @@ def measured(model: Any, p: jax.Array) -> list[jax.Array]:
         qd.cross_entropy(p, q),
         qd.cross_entropy(q, p),
         qd.entropy(q),
-        qd.metrics.bhattacharyya_distance(q, p),
+        qd.divergences.bhattacharyya_distance(q, p),
     ]
 
 

@@ -52,13 +52,7 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 import optax
 import tables
-from make_generators import BIGRAMS, CONTINUOUS, LEAKS, NUM_TEXTS, SIZE, SPACE, lstm
-from make_generators import SIGMA as SCALE
-from make_protocol import FEATURES, METRICS, NUM_SAMPLES, measured
-from scipy.optimize import linear_sum_assignment
-
-import qdtheory as qd
-from qdtheory.generators import (
+from lab.generators import (
     AtomTable,
     ContinuousWGAN,
     LeakGAN,
@@ -68,8 +62,14 @@ from qdtheory.generators import (
     SeqGAN,
     SeqGANStep,
 )
-from qdtheory.generators.training import Objective
-from qdtheory.world.records import Record
+from lab.generators.training import Objective
+from make_generators import BIGRAMS, CONTINUOUS, LEAKS, NUM_TEXTS, SIZE, SPACE, lstm
+from make_generators import SIGMA as SCALE
+from make_protocol import FEATURES, METRICS, NUM_SAMPLES, measured
+from scipy.optimize import linear_sum_assignment
+
+import qdtheory as qd
+from qdtheory.support.records import Record
 
 STEPS, CHECKPOINTS, TRIALS, RATES = 600, 30, 16, Range(1e-5, 0.1)
 FRESH, LEARNING = 2 * STEPS, 5 * STEPS

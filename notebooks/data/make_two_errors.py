@@ -20,6 +20,7 @@ from itertools import product
 
 import numpy as np
 import tables
+from lab import corpora
 
 from qdtheory import text
 
@@ -40,7 +41,7 @@ NAMES = [name for pair in PAIRS.items() for name in pair]
 @cache
 def shuffled() -> text.Corpus:
     """All sentences in random order."""
-    reviews = text.imdb(None)
+    reviews = corpora.imdb(None)
     return reviews[np.random.default_rng(26).permutation(len(reviews))]
 
 

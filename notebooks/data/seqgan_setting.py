@@ -31,7 +31,7 @@ import optax
 from tables import corpora, versions, write
 
 import qdtheory as qd
-from qdtheory.world.language_models import lstm_step
+from qdtheory.lstm import lstm_step
 
 LENGTH, BATCH = 20, 64
 NUM_TRAINING, NUM_TEST = 156 * BATCH, 78 * BATCH

@@ -6,7 +6,7 @@ import typer
 
 from qdtheory.commands.inputs import AsJson, option
 from qdtheory.commands.outputs import fail, print_facts, print_json, print_rows, told
-from qdtheory.solvers.progress import progress
+from qdtheory.support.progress import progress
 
 MORE = "`qdtheory metrics NAME` says why, and what to print beside a metric."
 
@@ -26,7 +26,7 @@ def metrics(
 
     Example: qdtheory metrics Vendi
     """
-    from qdtheory.metrics.catalogue import METRICS, TITLES, find_metric
+    from qdtheory.catalogue.metrics import METRICS, TITLES, find_metric
 
     if name is None:
         if as_json:
@@ -67,7 +67,7 @@ def rewards(
 
     Example: qdtheory rewards --reward "log(D)"
     """
-    from qdtheory.generators.rewards import REWARDS, check_reward
+    from qdtheory.rewards import REWARDS, check_reward
 
     chosen = list(REWARDS) if reward is None else [reward]
     verdicts = []

@@ -7,7 +7,7 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import fail, print_facts, print_json, told
-from qdtheory.solvers.progress import progress
+from qdtheory.support.progress import progress
 
 EXIT_STATUSES = {
     "compatible": 0,
@@ -57,12 +57,12 @@ def check(
 
     Example: qdtheory check --quality ROUGE-L --diversity distinct-2
     """
-    from qdtheory.theory.compatibility import check_compatibility
+    from qdtheory.compatibility import check_compatibility
 
     real = inputs.read_distribution(p) if p is not None else None
     alone = f is g is pair is scores is None and None not in (quality, diversity)
     if alone and ":" not in f"{quality} {diversity}":
-        from qdtheory.theory.named_pairs import FORMULA, check_names
+        from qdtheory.catalogue.names import FORMULA, check_names
 
         names = str(quality), str(diversity)
         if all(re.search(FORMULA, name) for name in names):

@@ -15,7 +15,7 @@ from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.outputs import complain
 from qdtheory.commands.qdisc import qdisc
-from qdtheory.world.packages import versions
+from qdtheory.support.packages import versions
 
 ALL_WORDS = "an option of FILES or NAMES takes all words up to the next option, leaving"
 # Typer names the class of its errors by this subclass only.
@@ -83,7 +83,7 @@ class Command(TyperCommand):
         for option in self.params:
             text = getattr(option, "help", None) or ""
             if PAIRS in text:
-                from qdtheory.pairs.named import named_pairs
+                from qdtheory.pairs import named_pairs
 
                 cast(Any, option).help = text.replace(PAIRS, ", ".join(named_pairs()))
         super().format_help(ctx, formatter)

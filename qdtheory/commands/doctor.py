@@ -10,7 +10,7 @@ import typer
 
 from qdtheory.commands import inputs, outputs
 from qdtheory.commands.inputs import count, option
-from qdtheory.solvers.progress import progress
+from qdtheory.support.progress import progress
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.files import shown
 

@@ -25,10 +25,10 @@ from qdtheory.commands.outputs import (
     write_figure,
 )
 from qdtheory.commands.prompts import evaluate_prompts
-from qdtheory.solvers.progress import progress
+from qdtheory.support.layout import paragraphs, printable
+from qdtheory.support.progress import progress
 from qdtheory.text import defaults
 from qdtheory.text.files import Files, shown
-from qdtheory.world.layout import paragraphs, printable
 
 PLAIN = "csv", "markdown", "latex"  # forms of the table alone
 

@@ -13,9 +13,9 @@ import typer
 
 from qdtheory.commands.inputs import JsonOption, OutputOption, flag, form_of, option
 from qdtheory.commands.outputs import check_outputs, complain, to_json, told, write
-from qdtheory.solvers.progress import progress
-from qdtheory.world.layout import paragraphs, table_lines
-from qdtheory.world.packages import required
+from qdtheory.support.layout import paragraphs, table_lines
+from qdtheory.support.packages import required
+from qdtheory.support.progress import progress
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
 VERDICT = re.compile(rf"^{EXERCISE} (not attempted|not yet|right)", re.MULTILINE)

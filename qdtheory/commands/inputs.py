@@ -196,7 +196,7 @@ def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
 
 def with_references(name: str, number: int | None) -> str:
     """The name of a metric with its references, if they are given."""
-    from qdtheory.theory.named_pairs import parsed
+    from qdtheory.catalogue.names import parsed
 
     if number and parsed(name)[1]:
         fail(f"{name}: the number of references is given twice; give it once")
@@ -240,7 +240,7 @@ def chosen_pair(
 
 def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    from qdtheory.world.distributions import Rounded, check_distribution
+    from qdtheory.distributions import Rounded, check_distribution
 
     warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
@@ -309,7 +309,7 @@ def count_texts(vocab_size: int | None, length: int | None, real) -> int | None:
 
 
 def _named_pair(name: str) -> Any:
-    from qdtheory.pairs.named import named_pair
+    from qdtheory.pairs import named_pair
 
     try:
         return named_pair(name)
@@ -318,8 +318,8 @@ def _named_pair(name: str) -> Any:
 
 
 def _given_pair(*given: Any) -> Any:
-    from qdtheory.pairs.named import given_pair
-    from qdtheory.theory.named_pairs import FORMULA
+    from qdtheory.catalogue.names import FORMULA
+    from qdtheory.pairs import given_pair
 
     try:
         return given_pair(*given)
@@ -352,7 +352,7 @@ def _tested_at(what: str, real, num_texts: int | None) -> Any:
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
-    from qdtheory.pairs.base import FunctionPair
+    from qdtheory.pairs import FunctionPair
 
     trial = _tested_at("functions", real, num_texts)
     functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))

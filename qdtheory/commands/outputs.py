@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import typer
 
+from qdtheory.support.layout import laid_out, table_lines
 from qdtheory.text.files import replacing, shown
-from qdtheory.world.layout import laid_out, table_lines
 
 FIGURES = ".svg", ".pdf", ".png"
 
@@ -81,7 +81,7 @@ def with_options(message: str) -> str:
 
 def to_json(report: dict[str, Any]) -> str:
     """Write a report, which may hold records and arrays, as JSON."""
-    from qdtheory.world.records import plain
+    from qdtheory.support.records import plain
 
     return json.dumps(plain(report), indent=2, allow_nan=False)
 
@@ -129,7 +129,7 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
 
 def _require_figures(path: Path | None) -> None:
     """Fail early if no figure can be drawn, or none of this kind."""
-    from qdtheory.world.packages import required
+    from qdtheory.support.packages import required
 
     with told(ImportError), required("--plot and --html", "plot"):
         import matplotlib as mpl

@@ -6,7 +6,7 @@ import typer
 
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import fail, told, write
-from qdtheory.solvers.progress import progress
+from qdtheory.support.progress import progress
 
 OWN = "candidates", "references", "prompts", "kernel", "fields"
 SHARED = "tokenizer", "lowercase", "form", "as_json", "output"

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import LENGTH, VOCAB_SIZE
 from qdtheory.commands.outputs import print_facts, print_json, print_rows, told
-from qdtheory.solvers.progress import progress
-from qdtheory.world.layout import number
+from qdtheory.support.layout import number
+from qdtheory.support.progress import progress
 
 SIGMA, HIDDEN_SIZE, SEEDS = 1.0, 32, 1
 

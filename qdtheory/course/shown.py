@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from textwrap import fill
 
-from qdtheory.world.layout import table_lines
+from qdtheory.support.layout import table_lines
 
 WIDTH = 76
 TABLE_WIDTH = 100  # that of the widest one

@@ -1,5 +1,1 @@
-"""Formulas in one variable, and code: values, enclosures, proofs."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""What a person writes, as a tree and as numbers."""

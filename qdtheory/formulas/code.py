@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.world.numbers import LEAST_PROBABILITY
+from qdtheory.support.numbers import LEAST_PROBABILITY
 
 
 @dataclass(frozen=True, eq=False)

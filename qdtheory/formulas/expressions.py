@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.formulas.accurate import Numerics, numerics
 from qdtheory.formulas.jets import Jet
+from qdtheory.formulas.numerics import Numerics, numerics
 from qdtheory.formulas.trees import (
     CHOICES,
     FUNCTIONS,
@@ -31,7 +31,6 @@ from qdtheory.formulas.trees import (
     subtrees,
     written,
 )
-from qdtheory.world import distributions  # noqa: F401  JAX's 64-bit mode
 
 # How formulas are written.
 SPELLINGS: dict[str, Any] = tomllib.loads(

@@ -18,7 +18,7 @@ import numpy as np
 from flint import arb, arb_series, ctx, fmpq
 
 from qdtheory.formulas.jets import Jet, constant_jet, jet_functions
-from qdtheory.world.clock import time_limit
+from qdtheory.support.clock import time_limit
 
 # The variable "x", an exact number, or the name of an operation with its operands,
 # which trees may share.

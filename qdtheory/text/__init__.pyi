@@ -1,6 +1,3 @@
-from .bhattacharyya import (
-    estimate_bhattacharyya as estimate_bhattacharyya,
-)
 from .bleu import (
     References as References,
     bleu as bleu,
@@ -17,30 +14,10 @@ from .corpus import (
 )
 from .diagnosis import Diagnosis as Diagnosis
 from .doctor import doctor as doctor
-from .draws import (
-    distinct_k as distinct_k,
-    pass_at_k as pass_at_k,
-    semantic_entropy as semantic_entropy,
-    utility_k as utility_k,
-)
-from .embeddings import embed as embed
 from .evaluation import evaluate as evaluate
-from .features import (
-    frechet_distance as frechet_distance,
-    vendi_score as vendi_score,
-)
 from .intervals import (
     bootstrap_interval as bootstrap_interval,
     jackknife_interval as jackknife_interval,
-)
-from .lm_scores import (
-    FittedModel as FittedModel,
-    LanguageModelScore as LanguageModelScore,
-    cross_entropy_of as cross_entropy_of,
-    fit_language_model as fit_language_model,
-    known_words as known_words,
-    lm_score as lm_score,
-    reverse_lm_score as reverse_lm_score,
 )
 from .looks import TextWarning as TextWarning
 from .ngrams import (
@@ -54,24 +31,8 @@ from .ngrams import (
     ngram_counts as ngram_counts,
     unique_ngrams as unique_ngrams,
 )
-from .noise import (
-    NoiseDiscrepancy as NoiseDiscrepancy,
-    NoiseFamily as NoiseFamily,
-    add_noise as add_noise,
-    highest_coverage as highest_coverage,
-    noise_discrepancy as noise_discrepancy,
-    noise_family as noise_family,
-)
-from .paired import (
-    Rouge as Rouge,
-    paired_bleu as paired_bleu,
-    paired_bleu_scores as paired_bleu_scores,
-    rouge as rouge,
-    rouge_scores as rouge_scores,
-)
 from .planner import SampleSize as SampleSize, plan as plan
 from .plots import plot_diagnosis as plot_diagnosis, plot_report as plot_report
-from .preprocessing import imdb as imdb, prepare as prepare
 from .prompt_report import (
     PromptComparison as PromptComparison,
     PromptReport as PromptReport,

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.metrics.bleu_formula import (
+from qdtheory.bleu_formula import (
     Matches,
     Smoothing,
     bleu_of_matches,

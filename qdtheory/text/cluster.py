@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qdtheory.metrics.bleu_formula import Smoothing
+from qdtheory.bleu_formula import Smoothing
+from qdtheory.support.packages import required
 from qdtheory.text.containers import splitter
 from qdtheory.text.corpus import (
     Corpus,
@@ -53,7 +54,6 @@ from qdtheory.text.partial_sums import (
     merge_totals,
 )
 from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
-from qdtheory.world.packages import required
 
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from qdtheory.support.layout import printable
+from qdtheory.support.records import Estimate, Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.looks import named_here
-from qdtheory.world.layout import printable
-from qdtheory.world.records import Estimate, Record
 
 # Less of these is better; "-n" follows.
 LOWER = "Self-BLEU", "CND"

@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from qdtheory.support.packages import required
 from qdtheory.text.defaults import TokenizerName
-from qdtheory.world.packages import required
 
 Token: TypeAlias = str | int | np.integer
 Tokenizer: TypeAlias = TokenizerName | Callable[[str], Sequence[Token]]

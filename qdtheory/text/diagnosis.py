@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.world.layout import Told
-from qdtheory.world.records import Estimate, Record, Shown
+from qdtheory.support.layout import Told
+from qdtheory.support.records import Estimate, Record, Shown
 
 # Lots that a test needs.
 LEAST_BLOCKS = 6

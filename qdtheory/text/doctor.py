@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
+from qdtheory.support.records import Estimate
 from qdtheory.text import containers
 from qdtheory.text.checks import check_positive, check_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
@@ -29,7 +30,6 @@ from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
 from qdtheory.text.looks import named_here
 from qdtheory.text.metric_names import Side, named_metric
-from qdtheory.world.records import Estimate
 
 Rows: TypeAlias = Int[np.ndarray, " rows"]
 # Quality and diversity of the texts in some rows, against those in others.
@@ -104,7 +104,7 @@ def doctor(
         Berger 1982 (intersection-union tests).
 
     Example:
-        >>> from qdtheory.text import imdb
+        >>> from lab.corpora import imdb
         >>> texts = imdb()[:4000]
         >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
         'no deviation found'

@@ -10,7 +10,9 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.metrics.bleu_formula import Smoothing, check_smoothing
+from qdtheory.bleu_formula import Smoothing, check_smoothing
+from qdtheory.support.packages import versions
+from qdtheory.support.records import Record
 from qdtheory.text import comparability
 from qdtheory.text.checks import check_choice, check_positive, check_whole
 from qdtheory.text.containers import Tokenizer, signature_of
@@ -31,8 +33,6 @@ from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
 from qdtheory.text.sources import is_file
-from qdtheory.world.packages import versions
-from qdtheory.world.records import Record
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = dict.fromkeys(KINDS, (0, 1)) | {"NRR": (-1, 0), "CND": (-2, 2)}

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from qdtheory.world.packages import missing
+from qdtheory.support.packages import missing
 
 
 @runtime_checkable

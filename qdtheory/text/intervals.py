@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from qdtheory.support.records import Estimate
 from qdtheory.text.checks import check_positive, check_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
-from qdtheory.world.records import Estimate
 
 
 def jackknife_interval(

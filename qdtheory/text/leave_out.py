@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.metrics.bleu_formula import (
+from qdtheory.bleu_formula import (
     Smoothing,
     bleu_of_matches,
     closest_length,

@@ -19,8 +19,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from qdtheory.support.records import tell_caller
 from qdtheory.text.containers import Token
-from qdtheory.world.records import tell_caller
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then

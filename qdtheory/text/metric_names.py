@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from qdtheory import text
+from qdtheory.support.layout import plain_name
 from qdtheory.text.defaults import REQUESTED, Requested
-from qdtheory.world.layout import plain_name
 
 Side: TypeAlias = Literal["quality", "diversity"]
 # A score of each text beside real text, of which the quality is the mean. The order n

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from qdtheory.support.records import Record
 from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus, Sample, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
@@ -26,7 +27,6 @@ from qdtheory.text.postings import (
     sorted_keys,
     token_sentences,
 )
-from qdtheory.world.records import Record
 
 MAX_GROUPS = 255  # numbered in a byte
 REFERENCES = "\0"  # no candidate is called so

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int, Integer, Num
 
+from qdtheory.support.records import Record
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.ngram_sums import (
@@ -34,7 +35,6 @@ from qdtheory.text.numbered import (
     places,
 )
 from qdtheory.text.postings import changes, sorted_keys
-from qdtheory.world.records import Record
 
 
 class GroupMatches(Record):

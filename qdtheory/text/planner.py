@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.support.records import Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.comparison import compare
 from qdtheory.text.looks import named_here
-from qdtheory.world.records import Record
 
 # The means of these do not change with the number of sentences.
 PLANNED = "BLEU-", "CR-", "NRR-", "CND-", "distinct_"

@@ -3,7 +3,7 @@
 from itertools import cycle
 from typing import Any
 
-from qdtheory.world.packages import required
+from qdtheory.support.packages import required
 
 with required("plotting", "plot"):
     import matplotlib.pyplot as plt

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from qdtheory.support.layout import printable, wrapped
+from qdtheory.support.records import Estimate, Record, plain
 from qdtheory.text.checks import check_positive
 from qdtheory.text.comparison import Named
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.report import COLUMNS, SAID, Tabled, numbers, with_margin
 from qdtheory.text.tables import BEST, Cell, csv_table, in_markdown, plain_table
-from qdtheory.world.layout import printable, wrapped
-from qdtheory.world.records import Estimate, Record, plain
 
 PARTS = (" quality", " diversity", " score")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.

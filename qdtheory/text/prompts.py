@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from qdtheory.support.packages import versions
+from qdtheory.support.records import Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.looks import named_here
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
-from qdtheory.world.packages import versions
-from qdtheory.world.records import Record
 
 KERNELS = ("exact match", "1-grams", "2-grams")
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from qdtheory.support.layout import paragraphs, printable
+from qdtheory.support.packages import required
+from qdtheory.support.records import Estimate, Record, Shown, plain
 from qdtheory.text import comparison, tables
 from qdtheory.text.comparison import KEYS, Named, lower_is_better, of_references
 from qdtheory.text.tables import BEST, Cell, html_table
-from qdtheory.world.layout import paragraphs, printable
-from qdtheory.world.packages import required
-from qdtheory.world.records import Estimate, Record, Shown, plain
 
 # The marks of a value that cannot be told from the best, and of one that is not valid.
 ALIKE, DEPENDENT = "=", "!"

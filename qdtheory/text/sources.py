@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeGuard
 
+from qdtheory.support.packages import required
 from qdtheory.text.containers import ArrowColumn, Dataset, rows
 from qdtheory.text.files import (
     GZIP,
@@ -33,7 +34,6 @@ from qdtheory.text.files import (
     streamed,
     too_large,
 )
-from qdtheory.world.packages import required
 
 Source: TypeAlias = File | Files | Dataset | ArrowColumn
 Form: TypeAlias = Literal["sentences", "strings", "records", "table"]  # of lines

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from rich.cells import cell_len
 
-from qdtheory.world.layout import GAP, WRAP, padded, printable, wrapped
+from qdtheory.support.layout import GAP, WRAP, padded, printable, wrapped
 
 # A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
 # another, or none.

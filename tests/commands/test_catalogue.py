@@ -6,8 +6,8 @@ import re
 import pytest
 from calls import call
 
-from qdtheory.generators import REWARDS, check_reward
-from qdtheory.metrics.catalogue import METRICS
+from qdtheory.catalogue.metrics import METRICS
+from qdtheory.rewards import REWARDS, check_reward
 
 
 def row(shown, name):

@@ -14,10 +14,10 @@ import typer
 from fuzz import accepted, mutant, random_characters
 
 import qdtheory as qd
+from qdtheory import functions
 from qdtheory.commands import cli
-from qdtheory.formulas import scalar_functions
+from qdtheory.compatibility import check_compatibility
 from qdtheory.formulas.expressions import Expression
-from qdtheory.theory.compatibility import check_compatibility
 
 
 def call(*arguments, **settings):
@@ -64,7 +64,7 @@ def test_bleu_with_two_references_each_over_a_space(folder, pair, length, answer
 def test_json_holds_the_librarys_verdict(folder, name):
     report = json.loads(call("--pair", name, "--json"))
     name = name.upper()
-    f, g = (getattr(scalar_functions, part) for part in name.split("-"))
+    f, g = (getattr(functions, part) for part in name.split("-"))
     verdict = check_compatibility(qd.SeparablePair(f, g))
     assert report == {"pair": name} | json.loads(verdict.to_json())
     assert set(report) == {"pair", *(field.name for field in fields(verdict))}

@@ -13,8 +13,8 @@ import pytest
 from calls import call, refusal
 
 import qdtheory as qd
+from qdtheory.support.records import plain
 from qdtheory.text import evaluation, files
-from qdtheory.world.records import plain
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 REFERENCES = "a b c d\n\na b\na b c d\n"

@@ -5,11 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.scipy.special import digamma, entr
+from lab import conditional, generators, metrics
+from lab.generators import train
 
 import qdtheory as qd
+from qdtheory.bounds import duality
 from qdtheory.formulas.code import Code
-from qdtheory.formulas.scalar_functions import scalar_function
-from qdtheory.generators import given_reward, reward_of_divergence, train
+from qdtheory.functions import scalar_function
+from qdtheory.rewards import given_reward, reward_of_divergence
 
 P = np.array([0.5, 0.3, 0.2])
 ROWS, WEIGHTS = np.stack([P, P[::-1]]), np.array([0.75, 0.25])
@@ -94,14 +97,16 @@ def test_no_seal_of_conditional_models_rests_on_code(of, name):
     assert (proved.status, found.status) == ("certified", "lower_bound")
     assert UNPROVED in found.reason
     assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-9)
-    assert qd.qdisc.transport_bound(TRIED[name], ROWS, WEIGHTS).status == "lower_bound"
+    assert (
+        conditional.transport_bound(TRIED[name], ROWS, WEIGHTS).status == "lower_bound"
+    )
 
 
 def test_the_bounds_of_duality_take_formulas():
     with pytest.raises(TypeError, match=UNPROVED):
-        qd.qdisc.dual_bound(Code(square), P, -0.5, 1.0, 0.3)
+        duality.dual_bound(Code(square), P, -0.5, 1.0, 0.3)
     with pytest.raises(ValueError, match=UNPROVED):
-        qd.theory.saturation_weight(TRIED["g"], P)
+        qd.frontier.saturation_weight(TRIED["g"], P)
 
 
 def test_a_cast_has_the_slope_that_it_hides():
@@ -166,7 +171,7 @@ QUESTIONS = {
     ),
     "search": (
         ["g", "concave", "functions", "classes", "own"],
-        lambda pair: qd.solvers.search(pair, P, **FEW).gain,
+        lambda pair: qd.search.search(pair, P, **FEW).gain,
     ),
     "pareto_frontier": (
         [*SCORED, "own"],
@@ -175,13 +180,13 @@ QUESTIONS = {
     "pareto_optimum": (SCORED, lambda pair: qd.pareto_optimum(pair, P, -1.5).q),
     "kkt_residual": (
         ["g"],
-        lambda pair: qd.theory.kkt_residual(
+        lambda pair: qd.frontier.kkt_residual(
             pair, P, qd.pareto_optimum(qd.CR_NRR, P, -1.5)
         ),
     ),
     "frontier_slopes": (
         SCORED,
-        lambda pair: qd.theory.frontier_slopes(pair, P, -1.5).quality,
+        lambda pair: qd.frontier.frontier_slopes(pair, P, -1.5).quality,
     ),
     "check_rationality": (
         ["g", "f"],
@@ -189,19 +194,19 @@ QUESTIONS = {
     ),
     "average_discrepancy": (
         SCORED,
-        lambda pair: qd.qdisc.average_discrepancy(pair, ROWS, WEIGHTS).q,
+        lambda pair: conditional.average_discrepancy(pair, ROWS, WEIGHTS).q,
     ),
     "pooled_discrepancy": (
         SCORED,
-        lambda pair: qd.qdisc.pooled_discrepancy(pair, ROWS, WEIGHTS).q,
+        lambda pair: conditional.pooled_discrepancy(pair, ROWS, WEIGHTS).q,
     ),
     "average_diversity": (
         KEPT,
-        lambda pair: qd.qdisc.average_diversity(pair, ROWS, WEIGHTS),
+        lambda pair: conditional.average_diversity(pair, ROWS, WEIGHTS),
     ),
     "local_discrepancy": (
         ["concave", "compatible"],
-        lambda pair: qd.theory.local_discrepancy(pair, P),
+        lambda pair: metrics.local_discrepancy(pair, P),
     ),
 }
 
@@ -263,7 +268,7 @@ def test_a_refusal_does_not_stay(monkeypatch):
 
 def test_rewards_and_truths_of_a_global_that_changes(monkeypatch):
     space = qd.TextSpace(vocab_size=3, lengths=1)
-    model = qd.generators.LogitTable(np.zeros(3))
+    model = generators.LogitTable(np.zeros(3))
     reward = given_reward(lambda d: d**State.power)
     own = lambda q, p: (p / (p + q)) ** State.power  # noqa: E731
     asked = {
@@ -272,7 +277,7 @@ def test_rewards_and_truths_of_a_global_that_changes(monkeypatch):
             lambda u: (u - 1) ** State.power
         ).of_discriminator(0.25),
         "truths": lambda: (
-            qd.theory.implied_truths(
+            qd.rewards.implied_truths(
                 [0.0, 1.0, 2.0], lambda q: -(q**State.power).sum(), [1.0]
             ).p
         ),
@@ -290,7 +295,7 @@ def test_rewards_and_truths_of_a_global_that_changes(monkeypatch):
 
 
 def test_formulas_are_compiled_once():
-    from qdtheory.theory.frontier import maximise
+    from qdtheory.frontier import maximise
 
     for pair in (qd.LL_SE, qd.SeparablePair("x", "-x**3")):
         qd.pareto_optimum(pair, P, -0.5)

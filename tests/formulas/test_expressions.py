@@ -22,8 +22,7 @@ from sympy.parsing import sympy_parser as parsing
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.trees import absolute, folded
-from qdtheory.pairs.base import SeparablePair
-from qdtheory.pairs.named import CR_NRR, LL_SE
+from qdtheory.pairs import CR_NRR, LL_SE, SeparablePair
 
 X = sympy.Symbol("x", positive=True)
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("as_a_user")
 )
 def test_code_for_numbers_alone_is_refused_where_a_pair_is_made(function):
     for call in (
-        lambda: qd.SeparablePair(function, qd.formulas.SE),
-        lambda: qd.SeparablePair(qd.formulas.LL, function),
+        lambda: qd.SeparablePair(function, qd.functions.SE),
+        lambda: qd.SeparablePair(qd.functions.LL, function),
         lambda: qd.LinearPair([1.0, 2.0], function),
     ):
         with pytest.raises(TypeError, match=r"JAX cannot trace [fg] .*jax\.numpy"):
@@ -50,7 +50,7 @@ def distinct_words(q):
 
 METHODS = {
     "qdisc": qd.quality_discrepancy,
-    "search": qd.solvers.search,
+    "search": qd.search.search,
     "certify": lambda pair, p: qd.quality_discrepancy(pair, p, certify=True),
     "check": qd.check_compatibility,
 }

@@ -10,7 +10,7 @@ def listed_bleu(space, order, num_references=2):
     value = 1.0
     for n in range(1, order + 1):
         hits = 0
-        for row in np.asarray(qd.metrics.ngram_matrix(space, n)):
+        for row in np.asarray(qd.ngrams.ngram_matrix(space, n)):
             most = row
             for _ in range(num_references - 1):
                 most = np.maximum(most[..., None], row)

@@ -9,11 +9,11 @@ from referees.corpus_metrics import without_each_group
 from refusals import refused
 from scipy import stats
 
+from qdtheory.support.records import Estimate
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import every_metric
 from qdtheory.text.report import Report
-from qdtheory.world.records import Estimate
 
 
 def texts(rng, size, weights):

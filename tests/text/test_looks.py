@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from lab import corpora
 
 from qdtheory import text
 from qdtheory.commands.outputs import with_options
@@ -116,14 +117,14 @@ METRICS = [
     *(partial(f, n=1) for f in (text.coverage_rate, text.cnd, text.jaccard_index)),
     lambda ours, theirs: text.cnd(ours, text.ngram_counts(theirs, 2), 2),
     partial(text.ms_jaccard, max_order=1),
-    text.paired_bleu,
-    text.paired_bleu_scores,
-    text.rouge,
-    text.rouge_scores,
+    corpora.paired_bleu,
+    corpora.paired_bleu_scores,
+    corpora.rouge,
+    corpora.rouge_scores,
 ]
 
 
-@pytest.mark.parametrize("metric", [*METRICS, text.reverse_lm_score])
+@pytest.mark.parametrize("metric", [*METRICS, corpora.reverse_lm_score])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_strings_against_token_ids_are_refused(metric, swapped):
     sides = [f"{line} {n}" for n, line in enumerate(PLAIN * 3)], NUMBERS

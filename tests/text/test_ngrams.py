@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lab.corpora import imdb
 from models import BOOK, GUIDE, GUIDES
 from referees.ngram_counts import counted, frequencies, ngrams_of
 from referees.sample_means import moments
@@ -29,7 +30,6 @@ from qdtheory.text import (
     cnd,
     coverage_rate,
     distinct,
-    imdb,
     jaccard_index,
     ms_jaccard,
     negative_repetition_rate,

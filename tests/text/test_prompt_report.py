@@ -9,8 +9,8 @@ from refusals import refused
 from scipy import stats
 
 from qdtheory import text
+from qdtheory.support.records import Estimate
 from qdtheory.text.prompt_report import moments
-from qdtheory.world.records import Estimate
 
 WORLD = 64
 

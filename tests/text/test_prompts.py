@@ -9,12 +9,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from lab.metrics.kernels import ngram_kernel
 from refusals import refused
 
 import qdtheory as qd
 from qdtheory import text
-from qdtheory.metrics.more_kernels import ngram_kernel
-from qdtheory.pairs.kernel import squared_mmd
+from qdtheory.pairs import squared_mmd
 
 KERNELS = ("exact match", "1-grams", "2-grams", "3-grams")
 

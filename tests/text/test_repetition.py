@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from lab import metrics
 from refusals import refused
 
 import qdtheory as qd
@@ -26,17 +27,17 @@ def expectation(m, estimate):
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_expectations_are_those_of_the_exact_wing(m):
     found = expectation(m, lambda t: text.self_repetition(t, 1))
-    expected = qd.metrics.expected_self_repetition(SPACE, Q, 1, m)
+    expected = qd.ngrams.expected_self_repetition(SPACE, Q, 1, m)
     assert found == pytest.approx(float(expected), abs=1e-12)
     found = expectation(m, lambda t: text.ngram_diversity(t, 2))
-    expected = sum(float(qd.metrics.expected_distinct(SPACE, Q, n, m)) for n in (1, 2))
+    expected = sum(float(qd.ngrams.expected_distinct(SPACE, Q, n, m)) for n in (1, 2))
     assert found == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.claim("N25.14")
 @pytest.mark.parametrize("m", [2, 3])
 def test_pairwise_rouge_l_is_unbiased(m):
-    kernel = qd.metrics.lcs_kernel(SPACE)
+    kernel = metrics.lcs_kernel(SPACE)
     found = expectation(m, text.pairwise_rouge_l)
     assert found == pytest.approx(Q @ kernel @ Q, abs=1e-12)
 

@@ -12,10 +12,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from qdtheory.support.records import Estimate
 from qdtheory.text.comparison import LOWER
 from qdtheory.text.evaluation import RANGES
 from qdtheory.text.report import COLUMNS, Report, with_margin
-from qdtheory.world.records import Estimate
 
 
 def test_json(found):

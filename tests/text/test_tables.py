@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from qdtheory.support.layout import printable
 from qdtheory.text.tables import (
     csv_table,
     latex_table,
     markdown_table,
     plain_table,
 )
-from qdtheory.world.layout import printable
 
 ROWS = ["BLEU-4", "MS-Jaccard-4"]
 COLUMNS = {

@@ -1,0 +1,1 @@
+"""Code of single lectures: it may use all of qdtheory, which uses none of it."""

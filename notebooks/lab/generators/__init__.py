@@ -1,0 +1,5 @@
+"""Generators of the papers: adversarial, autoencoders, decoders, alignment."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

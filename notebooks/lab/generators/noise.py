@@ -1,0 +1,375 @@
+r"""What a reward without information does: the drift of noisy policy gradients.
+
+A step on a batch of B texts $x_b \sim Q$ adds $\frac{\eta}{B} \sum_b r_b s_{x_b}$ to
+the parameters, with the scores $s_x = \nabla \log Q(x)$. If the rewards $r_b$ are
+independent of the texts, its mean is 0, since $\mathrm{E}\, s = 0$, and its covariance
+is $\frac{\eta^2}{B} \mathrm{E}[r^2]$ times the Fisher matrix. So a function F of the
+parameters changes by
+
+$$\mathrm{E}[\Delta F] = \frac{\eta^2 \mathrm{E}[r^2]}{2B}
+\operatorname{tr}(\text{Fisher} \cdot \nabla^2 F) + O(\eta^3).$$
+
+A fixed baseline changes the mean of the rewards, never their variance.
+"""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+from scipy.stats import binom
+
+from lab.generators.models import Model
+from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.spaces import TextSpace
+from qdtheory.support.numbers import PerText, TextArray, within
+
+# Batches that `expectation` lists at most.
+MAX_BATCHES = 1_000_000
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """The two functions of an Optax optimiser, such as `optax.sgd(0.1)`."""
+
+    init: Any
+    update: Any
+
+
+def constant_reward_drift(
+    q: PerText,
+    learning_rate: float,
+    batch_size: int,
+    mean: float = 1.0,
+    variance: float = 0.0,
+    num_steps: int = 1,
+) -> TextArray:
+    r"""Drift of Q under SGD, one logit a text, with rewards that ignore the text.
+
+    $\mathrm{E}[\Delta Q_i] =
+    \frac{\eta^2 \mathrm{E}[r^2]}{2B}\, Q_i\,(f_i - Q \cdot f) + O(\eta^3)$ with the
+    fitness $f_i = Q_i (1 + 2 S_2) - 3 Q_i^2$, $S_2 = \sum_i Q_i^2$. It rises up to
+    $Q_i = (1 + 2 S_2) / 6$: common texts become more common if none exceeds that, and
+    the distribution is flattened above. K steps on one batch, with ratios
+    $Q(x_b) / Q_\text{old}(x_b)$, make it $K^2 f_i - 2 K (K - 1) Q_i (Q_i - S_2)$.
+
+    Args:
+        q: the model, shape (N,).
+        learning_rate: $\eta$, positive.
+        batch_size: B, at least 1.
+        mean: mean of the rewards.
+        variance: their variance, nonnegative. With the batch's mean reward as baseline,
+            put 0 for the mean and (1 - 1/B) times the variance, with the mean of the
+            other rewards B / (B - 1) times.
+        num_steps: K, gradient steps on each batch.
+
+    Returns:
+        Expected change of each probability, shape (N,); the sum is 0.
+
+    Raises:
+        ValueError: `q` is not a distribution, or a number is out of range.
+
+    References:
+        Williams 1992 for the step; Choshen et al. 2020 saw rewards that carry no
+        information make frequent words more frequent. The drift is derived here.
+
+    Claims: N21.1, N21.2, N21.3, N21.6.
+
+    Example:
+        >>> constant_reward_drift(np.array([0.9, 0.1]), 0.1, 1).round(6).tolist()
+        [-0.00013, 0.00013]
+    """
+    q = check_distribution(q, "q")
+    second_moment = _check_noise(learning_rate, batch_size, mean, variance)
+    check_positive(num_steps=num_steps)
+    k, squares = num_steps, q @ q
+    fitness = k**2 * (q * (1 + 2 * squares) - 3 * q**2)
+    fitness -= 2 * k * (k - 1) * q * (q - squares)
+    rate = learning_rate**2 * second_moment / (2 * batch_size)
+    return rate * q * (fitness - q @ fitness)
+
+
+def fisher_drift(
+    model: Model,
+    space: TextSpace,
+    learning_rate: float,
+    batch_size: int,
+    mean: float = 1.0,
+    variance: float = 0.0,
+    of: Callable[[Array], Array] = jnp.asarray,
+) -> Float[Array, "..."]:
+    r"""Drift of any function of Q under SGD, for any parametrisation.
+
+    $\frac{\eta^2 \mathrm{E}[r^2]}{2B} \sum_x Q(x)\, \partial_{s_x}^2 F$, with the trace
+    of the Fisher matrix times the Hessian of F: its mean curvature along the scores.
+
+    Args:
+        model: the parameters, a pytree with `probabilities(space)`, all positive.
+        space: the texts.
+        learning_rate: $\eta$, positive.
+        batch_size: B, at least 1.
+        mean: mean of the rewards.
+        variance: their variance.
+        of: F, from the distribution, shape (N,), to an array; by default Q itself.
+
+    Returns:
+        Expected change of F, in its shape.
+
+    Raises:
+        ValueError: a number is out of range, or a text has probability 0.
+
+    Claims: N21.4, N21.5, N21.7.
+
+    Example:
+        >>> from lab.generators import LogitTable
+        >>> q, space = np.array([0.9, 0.1]), TextSpace(vocab_size=2, lengths=1)
+        >>> fisher_drift(LogitTable.of(q), space, 0.1, 1).round(6).tolist()
+        [-0.00013, 0.00013]
+    """
+    second_moment = _check_noise(learning_rate, batch_size, mean, variance)
+    q = model.probabilities(space)
+    if not isinstance(q, Tracer) and float(q.min()) == 0:
+        raise ValueError(
+            "every text must have a positive probability, as scores are slopes of "
+            f"log Q; text {int(q.argmin())} has 0"
+        )
+    parameters, build = ravel_pytree(model)
+
+    def q_of(x):
+        return build(x).probabilities(space)
+
+    scores = jax.jacrev(lambda x: jnp.log(q_of(x)))(parameters)
+
+    def curvature(score):
+        def along(t):
+            return of(q_of(parameters + t * score))
+
+        def slope(t):
+            return jax.jvp(along, (t,), (1.0,))[1]
+
+        return jax.jvp(slope, (0.0,), (1.0,))[1]
+
+    curvatures = jax.lax.map(curvature, scores, batch_size=64)
+    rate = learning_rate**2 * second_moment / (2 * batch_size)
+    return rate * jnp.tensordot(q, curvatures, 1)
+
+
+def adam_drift(
+    q: PerText, learning_rate: float, batch_size: int, reward: float = 1.0
+) -> TextArray:
+    r"""Drift of the logits in Adam's first step with a constant reward.
+
+    The first step has the sign of the gradient, which is that of $r (c_i - B Q_i)$ with
+    the count $c_i \sim \mathrm{Bin}(B, Q_i)$. So
+    $\mathrm{E}[\Delta \theta_i] = \pm \eta\,(\Pr(c_i > B Q_i) - \Pr(c_i < B Q_i))$,
+    of first order in $\eta$: texts of $Q_i < 1 - 2^{-1/B}$ lose logits to a positive
+    reward and gain from a negative one. Q changes by
+    $Q_i (\mathrm{E}[\Delta \theta_i] - Q \cdot \mathrm{E}[\Delta \theta])$ to first
+    order.
+
+    Args:
+        q: the model, shape (N,).
+        learning_rate: $\eta$, positive.
+        batch_size: B, at least 1.
+        reward: r; only its sign matters.
+
+    Returns:
+        Expected change of each logit, shape (N,), up to Adam's epsilon.
+
+    Raises:
+        ValueError: `q` is not a distribution, or a number is out of range.
+
+    References:
+        Kingma and Ba 2015 for Adam; the drift is derived here.
+
+    Claims: N21.8, N21.9.
+
+    Example:
+        >>> q = np.repeat([0.04, 0.001], [20, 200])
+        >>> adam_drift(q, 0.01, 64)[np.array([0, -1])].round(6).tolist()
+        [-0.000513, -0.008759]
+    """
+    q = np.asarray(check_distribution(q, "q"))
+    _check_noise(learning_rate, batch_size, reward, 0.0)
+    # A count of B q exactly moves nothing, but B q itself is rounded.
+    expected = batch_size * q
+    whole = np.round(expected)
+    expected = np.where(np.isclose(expected, whole, rtol=1e-12), whole, expected)
+    above = binom.sf(np.floor(expected), batch_size, q)
+    below = binom.cdf(np.ceil(expected) - 1, batch_size, q)
+    return jnp.asarray(learning_rate * np.sign(reward) * (above - below))
+
+
+def policy_update(
+    state: tuple[AnyModel, Any],
+    space: TextSpace,
+    texts: Int[Array, " batch"],
+    rewards: Float[Array, " batch"],
+    optimizer: Optimizer,
+    clip: float = np.inf,
+    num_steps: int = 1,
+) -> tuple[AnyModel, Any]:
+    r"""Take the gradient steps of one batch: REINFORCE, or PPO's clipped surrogate.
+
+    Ascends $\frac1B \sum_b \min(\rho_b r_b,
+    \mathrm{clip}(\rho_b, 1 - \epsilon, 1 + \epsilon)\, r_b)$ with the ratios
+    $\rho_b = Q(x_b) / Q_\text{old}(x_b)$. The first step is REINFORCE's, whatever
+    $\epsilon$ is.
+
+    Args:
+        state: the model and the optimiser's state, `optimizer.init(model)` at first.
+        space: the texts.
+        texts: their indices in the space, drawn from the model, shape (B,).
+        rewards: of each text, or what a baseline leaves of them, shape (B,).
+        optimizer: from Optax, such as `optax.sgd(0.1)`.
+        clip: $\epsilon$, positive; infinite by default.
+        num_steps: number of steps on this batch, at least 1.
+
+    Returns:
+        The new state.
+
+    Raises:
+        ValueError: `clip` is not positive, or a shape or `num_steps` is wrong.
+
+    References:
+        Williams 1992; Schulman et al. 2017, equation 7.
+
+    Claims: N21.11.
+    """
+    check_positive(num_steps=num_steps)
+    if not clip > 0:
+        raise ValueError(f"clip must be positive, got {clip}")
+    if texts.shape != rewards.shape or texts.ndim != 1:
+        shapes = f"{texts.shape} and {rewards.shape}"
+        raise ValueError(
+            f"texts and rewards must be vectors of one length, got shapes {shapes}"
+        )
+    model, moments = state
+    old = model.probabilities(space)[texts]
+
+    def loss(model):
+        ratio = model.probabilities(space)[texts] / old
+        clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
+        return -jnp.minimum(ratio * rewards, clipped * rewards).mean()
+
+    for _ in range(num_steps):
+        step, moments = optimizer.update(jax.grad(loss)(model), moments)
+        model = jax.tree.map(jnp.add, model, step)
+    return model, moments
+
+
+def expectation(
+    function: Callable[[Array, Array], Any],
+    q: PerText,
+    batch_size: int,
+    rewards: Float[ArrayLike, " values"] | None = None,
+    reward_probabilities: Float[ArrayLike, " values"] | None = None,
+) -> Any:
+    """Mean of a function of a batch over all batches, each with its probability.
+
+    Args:
+        function: from the indices of the texts and their rewards, each of shape (B,),
+            to an array or a pytree of arrays; JAX-traceable.
+        q: distribution that texts are drawn from, shape (N,).
+        batch_size: B; there are N^B batches, times (number of rewards)^B.
+        rewards: their possible values, drawn anew for each text; by default 1.
+        reward_probabilities: of these values; by default equal.
+
+    Returns:
+        The mean, in the shape of what the function returns.
+
+    Raises:
+        ValueError: `q` or the rewards' probabilities are not a distribution, or there
+            are too many batches.
+
+    Example:
+        >>> q = np.array([0.9, 0.1])
+        >>> float(expectation(lambda texts, rewards: texts.sum(), q, 3).round(12))
+        0.3
+    """
+    q = check_distribution(q, "q")
+    check_positive(batch_size=batch_size)
+    values = jnp.ones(1) if rewards is None else jnp.asarray(rewards, float)
+    if reward_probabilities is None:
+        reward_probabilities = np.full(values.size, 1 / values.size)
+    chances = check_distribution(
+        reward_probabilities, "reward_probabilities", values.size
+    )
+    num_batches = (q.size * values.size) ** batch_size
+    if num_batches > MAX_BATCHES:
+        raise ValueError(
+            f"there are {num_batches:,} batches, more than {MAX_BATCHES:,}; take fewer "
+            "texts or rewards, smaller batches, or draw batches at random"
+        )
+    each = product(product(range(q.size), range(values.size)), repeat=batch_size)
+    texts, kinds = jnp.moveaxis(jnp.asarray(list(each)), 2, 0)
+    weights = (q[texts] * chances[kinds]).prod(axis=1)
+    found = jax.lax.map(lambda x: function(*x), (texts, values[kinds]), batch_size=4096)
+    return jax.tree.map(lambda x: jnp.tensordot(weights, x, 1), found)
+
+
+def train_on_rewards(
+    model: Model,
+    space: TextSpace,
+    key: PRNGKeyArray,
+    num_steps: int,
+    batch_size: int,
+    draw_rewards: Callable[[PRNGKeyArray, Array], Array],
+    optimizer: Optimizer,
+) -> Float[Array, "steps texts"]:
+    """Train on sampled batches, with rewards that may or may not see the texts.
+
+    Args:
+        model: where to start, a pytree with `probabilities(space)`.
+        space: the texts.
+        key: a JAX random key, used once; many seeds are one `jax.vmap` over keys.
+        num_steps: number of batches, at least 1.
+        batch_size: texts in each, at least 1.
+        draw_rewards: from a key and the indices of the texts, shape (B,), to rewards,
+            shape (B,); a baseline is subtracted here.
+        optimizer: from Optax, such as `optax.adam(0.01)`.
+
+    Returns:
+        The distribution at the start and after each batch, shape (num_steps + 1, N).
+
+    Raises:
+        ValueError: a number is out of range.
+
+    Claims: N21.10.
+    """
+    check_positive(num_steps=num_steps, batch_size=batch_size)
+
+    def step(state, key):
+        keys = jax.random.split(key)
+        log_q = jnp.log(state[0].probabilities(space))
+        texts = jax.random.categorical(keys[0], log_q, shape=(batch_size,))
+        rewards = draw_rewards(keys[1], texts)
+        state = policy_update(state, space, texts, rewards, optimizer)
+        return state, state[0].probabilities(space)
+
+    # Floats throughout, so that a step does not change the types of what is carried.
+    model = jax.tree.map(lambda a: jnp.asarray(a, float), model)
+    start = model, optimizer.init(model)
+    path = jax.lax.scan(step, start, jax.random.split(key, num_steps))[1]
+    return jnp.vstack([model.probabilities(space), path])
+
+
+def _check_noise(
+    learning_rate: float, batch_size: int, mean: float, variance: float
+) -> float:
+    """Check the numbers; return the rewards' second moment."""
+    within(learning_rate=learning_rate, low=0, ends="()")
+    check_positive(batch_size=batch_size)
+    if not (np.isfinite(mean) and 0 <= variance < np.inf):
+        raise ValueError(
+            "rewards need a finite mean and a finite, nonnegative variance, got "
+            f"{mean} and {variance}"
+        )
+    return mean**2 + variance

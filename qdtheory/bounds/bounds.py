@@ -1,0 +1,120 @@
+"""The record of every result on QDisc, and what all that bound it share."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from qdtheory.bounds.seal import Status, seal
+from qdtheory.functions import Posed
+from qdtheory.support.numbers import CONTRADICTION, EPS, TextVector
+from qdtheory.support.records import Record, Shown
+
+# Penalty per unit of constraint violation in a linear program whose scores have range
+# 1: it keeps the bound finite in a box without a feasible Q.
+PENALTY = 1e5
+
+
+class Bounds(Record, Shown):
+    """A gain in quality over P at no loss of diversity, between its two bounds.
+
+    Attributes:
+        qdisc: the gain of `q`, at least 0: a lower bound on QDisc.
+        upper_bound: upper bound on the gain of every such model; infinite if none is
+            known.
+        q: the model, shape (N,), with V(q) >= V(p) as evaluated in 64 bits; or a
+            conditional one, shape (conditions, texts), as diverse as P up to rounding
+            (1e-10 in the pooled distribution of `transport_bound`).
+        status: "exact" or "certified" if the two bounds meet, "lower_bound" if they
+            are apart or a seal is refused; see `Discrepancy`.
+        reason: the method, and what keeps a result from a seal.
+        steps: number of boxes split, or of solver iterations, if the method counts.
+        evidence: what shows the upper bound to a checker that trusts no solver: a
+            `CubicCertificate` for `cubic_bound`, or `Prices` of conditional models.
+    """
+
+    qdisc: float
+    upper_bound: float
+    q: Float[Array, "..."]
+    status: Status
+    reason: str
+    steps: int | None = field(default=None, kw_only=True)
+    evidence: Any = field(default=None, kw_only=True)
+
+    @property
+    def gap(self) -> float:
+        """How far apart the two bounds are."""
+        return self.upper_bound - self.qdisc
+
+
+def require_few_texts(posed: Posed, most: int) -> None:
+    """Raise if a bound would take too long."""
+    if posed.p.size > most:
+        raise ValueError(
+            f"this bound takes {most} texts at most, got {posed.p.size}; take a "
+            "smaller space"
+        )
+
+
+def sealed_bounds(
+    posed: Posed,
+    q: np.ndarray,
+    upper: float,
+    method: str,
+    *,
+    steps: int = 0,
+    evidence: Any = None,
+) -> Bounds:
+    """Seal a model as diverse as P and a claimed bound, unless they contradict."""
+    gain = posed.gain(q)
+    if not gain <= upper + CONTRADICTION * posed.spread:
+        raise RuntimeError(
+            f"a model gains {gain:.9g}, more than the bound {upper:.9g}, which is "
+            "wrong then; please report this pair and P"
+        )
+    upper = float(max(gain, upper))  # below the gain by rounding only
+    status, fault = seal(posed, q, gain, upper, "certified")
+    reason = f"Bounded by {method}."
+    if fault:
+        reason = f"No seal: {fault}. {reason}"
+    return Bounds(
+        gain, upper, jnp.asarray(q), status, reason, steps=steps, evidence=evidence
+    )
+
+
+# --- Units --------------------------------------------------------------------------
+@dataclass(frozen=True)
+class UnitScores:
+    """Scores rescaled to [0, 1], which removes their unit and additive constants."""
+
+    scores: TextVector  # (u - min u) / unit
+    quality: float  # U(P) on that scale
+    unit: float  # the range of the scores u
+    rounding: float  # error bound of a gain, on that scale
+
+    def gain(self, bound: float) -> float:
+        """The gain, rounded up, that a bound on the mean of `scores` allows."""
+        share = min(bound, 1.0) - self.quality + self.rounding
+        return self.unit * (share + 4 * EPS * abs(share))
+
+
+def in_units(
+    scores: TextVector, p: TextVector, error: float = 0.0
+) -> UnitScores | None:
+    """Rescale scores, each off by `error` at most; None if they are equal up to it."""
+    low, unit = float(scores.min()), float(np.ptp(scores))
+    if unit <= constant_gain(scores, error):
+        return None
+    # The deviation of sum(p) from 1 is multiplied by the constant in the scores.
+    offset = low / unit * math.fsum([*p.tolist(), -1.0])
+    shares = (scores - low) / unit
+    rounding = (p.size + 10) * EPS * (1 + abs(offset)) + 2 * error / unit
+    return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
+
+
+def constant_gain(scores: TextVector, error: float = 0.0) -> float:
+    """Upper bound on the gain that rounding alone gives if all scores are equal."""
+    return scores.size * EPS * float(np.abs(scores).max()) + 2 * error

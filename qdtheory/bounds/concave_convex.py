@@ -1,0 +1,323 @@
+r"""Exact optima for g concave up to a point c and convex beyond.
+
+Maximising quality linear in Q at a given $V = \sum_i g(Q_i)$ has the optimality
+conditions $g'(Q_i) = w \phi_i + b$ with w < 0. At most one probability exceeds c, the
+largest: of two, the better text would need the smaller slope, hence the smaller
+probability; and two texts of equal score gain diversity by moving apart. So the largest
+probability t determines all others: $Q_i$ is the root in [0, c] of
+$g'(Q_i) = g'(t) + |w| (\phi_{max} - \phi_i)$, and |w| is fixed by the sum 1. Along
+this curve dV = w dU, so the optimum is a point with the given V, or an endpoint.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from qdtheory.argmax import require_concave, slopes_of
+from qdtheory.frontier import NEAREST_WEIGHT
+from qdtheory.functions import ScalarFunction, limits_at_zero
+from qdtheory.support.numbers import EPS, NOISE, TIGHTEST, TINY
+
+NUM_POINTS = 257
+
+
+@lru_cache(maxsize=128)
+def inflection_point(g: ScalarFunction) -> float:
+    """Find the inflection of g from concave to convex; 1 if g is strictly concave."""
+    try:
+        require_concave(g)
+    except ValueError as error:
+        refusal = error
+    else:
+        return 1.0
+    x, slopes = slopes_of(g)
+    least = int(slopes.argmin())
+    noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
+    with np.errstate(invalid="ignore"):  # slopes may overflow near 0
+        wrong_way = np.where(np.arange(x.size - 1) < least, 1, -1) * np.diff(slopes)
+    # Above c rounding may hide the increase, as for (1 - x)**1000; below c, g' must be
+    # invertible. Points below 1e-3 are too close to decide.
+    flat = (wrong_way >= -noise)[64:least]
+    stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
+    if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
+        return _roots(lambda x: values_of(g, x)[2], x[least - 1], x[least + 1])[0]
+    raise ValueError(
+        f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
+        "one point and convex beyond"
+    )
+
+
+@lru_cache(maxsize=128)
+def chord_height(g: ScalarFunction) -> float:
+    """Range of g over [0, 1] after subtracting the line through its endpoints.
+
+    This is the unit of diversity: linear terms of g do not matter, as the
+    probabilities sum to 1.
+    """
+    x = np.linspace(0, 1, 1025)
+    values = values_of(g, x)[0]
+    return float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)) or 1.0
+
+
+def most_diverse_model(
+    g: ScalarFunction, inflection: float, scores: np.ndarray, chosen: np.ndarray
+) -> np.ndarray:
+    """The most diverse distribution on chosen texts; on ties, of greatest quality.
+
+    Its probabilities are all equal, or equal except for that of a best text.
+    """
+    n = int(chosen.sum())
+    best = np.where(chosen, 1 / n, 0.0)
+    if inflection == 1 or n == 1:
+        return best
+    first = int(np.where(chosen, scores, -np.inf).argmax())
+    for top in (1.0, *_balanced(g, inflection, n - 1)):
+        q = np.where(chosen, (1 - top) / (n - 1), 0.0)
+        q[first] = top
+        if values_of(g, q)[0].sum() >= values_of(g, best)[0].sum():
+            best = q
+    return best
+
+
+def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
+    """Largest probabilities above c that, with n others of equal slope, sum to 1."""
+    if others == 0:
+        return []
+
+    def excess(top):
+        return values_of(g, (1 - top) / others)[1] - values_of(g, top)[1]
+
+    # All others are at most c.
+    noise = NOISE * float(np.abs(values_of(g, np.array([inflection, 1.0]))[1]).max())
+    return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
+
+
+def models_of_diversity(
+    g: ScalarFunction, inflection: float, scores: np.ndarray, diversity: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Models of a given V that satisfy the optimality conditions, and all with w = 0.
+
+    Located by interpolation in a table of g', then refined by Newton's method.
+    """
+    finite = np.isfinite(scores)
+    first = int(np.where(finite, scores, -np.inf).argmax())
+    rest = np.flatnonzero(finite & (np.arange(scores.size) != first))
+    gaps, table = scores[first] - scores[rest], slope_table(g, inflection)
+    curve = _Curve(first, rest, gaps, *table, inflection, scores.size, diversity)
+    others = rest.size
+    # The curve runs from w = 0, with all others equal, to w = -infinity, with mass only
+    # on texts tied with the best.
+    equals = int((gaps == 0).sum())
+    starts, ends = (_balanced(g, inflection, n) for n in (others, equals))
+    breaks = [inflection, *starts, *ends, 1.0]
+    if (uniform := 1 / finite.sum()) < inflection:
+        starts.append(uniform)
+        breaks += [uniform, min(1 / (equals + 1), inflection)]
+    for top in starts:
+        q = np.where(finite, (1 - top) / others, 0.0)
+        q[first] = top
+        yield q, NEAREST_WEIGHT
+        near = _nearby(g, scores, q, diversity)
+        if near is not None:
+            yield _polished(g, scores, *near, diversity)
+    for low, high in pairwise(np.unique(breaks)):
+        if curve.exists_at((low + high) / 2):
+            for top in _roots(curve.excess, low, high, NOISE * abs(diversity)):
+                yield _polished(g, scores, *curve.model(top), diversity)
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Models for each largest probability, by interpolation in a table of g'."""
+
+    first: int  # the text of largest probability
+    others: np.ndarray
+    gaps: np.ndarray  # of their scores
+    x: np.ndarray
+    slopes: np.ndarray
+    values: np.ndarray
+    inflection: float
+    num_texts: int
+    diversity: float
+
+    def rest(self, tops: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        """Probabilities of the other texts at |w| = alpha / (1 - alpha) / max gap."""
+        w = alphas / (1 - alphas) / self.gaps.max()
+        level = np.interp(tops, self.x, self.slopes)
+        below = self.x <= self.inflection
+        slopes, x = self.slopes[below][::-1], self.x[below][::-1]
+        levels = level[..., None] + w[..., None] * self.gaps
+        return np.interp(levels, slopes, x, right=0.0)
+
+    def excess_mass(self, alphas: np.ndarray, tops: np.ndarray) -> np.ndarray:
+        return self.rest(tops, alphas).sum(axis=-1) + tops - 1
+
+    def alphas(self, tops: np.ndarray) -> np.ndarray:
+        """Values of alpha at which the probabilities sum to 1."""
+        from scipy.optimize.elementwise import find_root
+
+        none, all_but = np.zeros_like(tops), np.full_like(tops, 1 - EPS)
+        alphas = find_root(self.excess_mass, (none, all_but), args=(tops,)).x
+        alphas = np.where(self.excess_mass(none, tops) <= 0, none, alphas)
+        return np.where(self.excess_mass(all_but, tops) >= 0, all_but, alphas)
+
+    def exists_at(self, top: float) -> bool:
+        tops = np.array([top])
+        most, least = (self.excess_mass(np.full(1, a), tops) for a in (0, 1 - EPS))
+        return bool(least < 0 < most)
+
+    def excess(self, tops: np.ndarray) -> np.ndarray:
+        """V minus the given diversity."""
+        rest = self.rest(tops, self.alphas(tops))
+        total = np.interp(rest, self.x, self.values).sum(axis=-1)
+        left_out = (self.num_texts - 1 - self.others.size) * self.values[0]
+        top_value = np.interp(tops, self.x, self.values)
+        return total + top_value + left_out - self.diversity
+
+    def model(self, top: float) -> tuple[np.ndarray, float]:
+        """The model with a given largest probability, and its weight."""
+        tops = np.array([top])
+        alphas = self.alphas(tops)
+        q = np.zeros(self.num_texts)
+        q[self.first], q[self.others] = top, self.rest(tops, alphas)[0]
+        return q, -float(alphas[0] / (1 - alphas[0])) / self.gaps.max()
+
+
+def _nearby(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray, diversity: float
+) -> tuple[np.ndarray, float] | None:
+    """Best model of slightly smaller V near a maximum of V, to second order.
+
+    The table is too coarse to find it if V(P) equals the maximum to eight digits.
+    """
+    value, _, curvature = values_of(g, q)
+    free = np.isfinite(scores) & (curvature != 0)
+    if not free.any():  # at the inflection
+        return None
+    inverse = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
+    score = np.where(free, scores, 0.0)
+    score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)
+    decline = -(inverse * score) @ score
+    excess = value.sum() - diversity
+    if not (excess > 0 and decline > 0):
+        return None
+    w = -np.sqrt(2 * excess / decline)
+    near = q + w * inverse * score
+    return (near, w) if near.min() >= 0 else None
+
+
+@lru_cache(maxsize=16)
+def slope_table(
+    g: ScalarFunction, inflection: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ascending probabilities, c among them, with g' and g there."""
+    small = np.geomspace(1e-15, 1, 2048) * inflection
+    even = np.linspace(0, inflection, 2049)
+    large = np.linspace(inflection, 1, 2049)
+    x = np.unique(np.concatenate([even, small, large]))
+    values, slopes, _ = values_of(g, x)
+    slopes[0] = limits_at_zero(g)[1]
+    return x, slopes, values
+
+
+@np.errstate(all="ignore")  # if a step is not finite, the start is kept
+def _polished(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
+) -> tuple[np.ndarray, float]:
+    r"""Newton's method for $g'(q_i) = w \phi_i + b$, sum 1 and a given V.
+
+    Probabilities that reach 0 stay there. If it fails, the start is returned.
+    """
+    start = q / q.sum(), w
+    top = q.argmax()
+    others = np.isfinite(scores) & (np.arange(q.size) != top)
+    gaps = np.where(others, scores - scores[top], 0.0)
+    b = values_of(g, q)[1][top]
+    for _ in range(20):
+        value, slope, curvature = values_of(g, q)
+        # Eliminate the others' steps, but not the top's, as its g'' may be 0.
+        free = others & (q > 0)
+        by_b = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
+        by_w = by_b * gaps
+        slack = by_b * np.where(free, w * gaps + b - slope, 0.0)
+        marginal = np.where(free, slope, 0.0)
+        system = [
+            [curvature[top], 0.0, -1.0],
+            [1.0, by_w.sum(), by_b.sum()],
+            [slope[top], by_w @ marginal, by_b @ marginal],
+        ]
+        lacking = [
+            b - slope[top],
+            1 - q.sum() - slack.sum(),
+            diversity - value.sum() - slack @ marginal,
+        ]
+        try:
+            top_step, w_step, b_step = np.linalg.solve(system, lacking)
+        except np.linalg.LinAlgError:  # all other texts are at 0
+            break
+        step = slack + by_w * w_step + by_b * b_step
+        step[top] = top_step
+        w, b, q = w + w_step, b + b_step, np.maximum(q + step, 0.0)
+        if not (np.isfinite(q).all() and np.isfinite([w, b]).all()):
+            break
+        if np.abs(step).max() <= 2 * EPS:
+            return q, w
+    return (q, w) if abs(q.sum() - 1) <= NOISE else start
+
+
+def _roots(
+    function: Callable[[np.ndarray], np.ndarray],
+    low: float,
+    high: float,
+    noise: float = 0.0,
+) -> list[float]:
+    """Zeros of a vectorised function; none if its values are within the noise.
+
+    A dip towards 0 without a sign change is refined, as it may contain two roots.
+    """
+    from scipy.optimize import brentq  # a fifth of a second that few need
+
+    def at(x: float) -> float:
+        return function(np.array([x]))[0]
+
+    roots, stretches = [], [(low, high)]
+    while stretches:
+        low, high = stretches.pop()
+        x = np.geomspace(low, high, NUM_POINTS)
+        value = function(x)
+        if np.abs(value).max() <= noise:
+            continue
+        side = value >= 0
+        for i in np.flatnonzero(side[1:] != side[:-1]):
+            roots.append(brentq(at, x[i], x[i + 1], rtol=TIGHTEST))
+        size = np.abs(value)
+        left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
+        hiding = np.minimum(left, right) > noise
+        hiding &= size[1:-1] < np.maximum(left, right)
+        same = (side[:-2] == side[1:-1]) & (side[1:-1] == side[2:])
+        if high - low > 1e-4 * high:
+            stretches += [(x[i], x[i + 2]) for i in np.flatnonzero(hiding & same)]
+    return roots
+
+
+def values_of(
+    g: ScalarFunction, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Evaluate g (with its limit at 0), g' and g'' at each entry of a vector."""
+    # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
+    size = max(1024, 1 << (x.size - 1).bit_length())
+    padded = np.full(size, 0.5)
+    padded[: x.size] = np.maximum(x, TINY)
+    value, slope, curvature = (np.array(y) for y in _compiled_values(g, padded))
+    return value[: x.size], slope[: x.size], curvature[: x.size]
+
+
+@partial(jax.jit, static_argnums=0)
+def _compiled_values(g: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
+    slope = jax.grad(g)
+    return jax.vmap(g)(x), jax.vmap(slope)(x), jax.vmap(jax.grad(slope))(x)

@@ -1,0 +1,1 @@
+"""What is known of metrics and pairs by their names."""

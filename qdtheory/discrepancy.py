@@ -1,0 +1,818 @@
+r"""Certified QDisc where $V = \sum_i g(Q_i)$ with g of any shape, by branch and bound.
+
+If the optimum with g replaced by its concave envelope (`duality`) lies on a chord, the
+box is split. Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without
+loss of generality the better of two texts has the larger probability: the i-th best has
+at most 1 / i, and if it has at least c, so have all better ones.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, PRNGKeyArray
+
+from qdtheory import pairs
+from qdtheory.bounds import bounds, cubic, quadratic, tails
+from qdtheory.bounds.bounds import Bounds
+from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
+from qdtheory.bounds.concave_convex import (
+    chord_height,
+    inflection_point,
+    models_of_diversity,
+    most_diverse_model,
+    values_of,
+)
+from qdtheory.bounds.concavity import look_for_violations
+from qdtheory.bounds.cubic import CubicCertificate
+from qdtheory.bounds.duality import (
+    Problem,
+    accurate_values,
+    bounded,
+    concave_convex_bound,
+    enclosure,
+    ends_of,
+    rounding,
+    shape_of,
+    tangent_bound,
+)
+from qdtheory.bounds.interior_point import (
+    Face,
+    Optimum,
+    best_model,
+    face_of,
+    favoured,
+    most_diverse,
+    not_concave,
+)
+from qdtheory.bounds.seal import distinguishable, seal
+from qdtheory.distributions import check_distribution, rounded
+from qdtheory.formulas.code import Code, only_tried
+from qdtheory.frontier import (
+    NEAREST_WEIGHT,
+    maximise,
+    require_solved,
+    saturation_weight_of,
+    score_gaps,
+    weight_of,
+)
+from qdtheory.functions import Functional, Posed, ScalarFunction, expected_score, jet_of
+from qdtheory.pairs import BleuPair, Concave, Pair, Separable, as_pair
+from qdtheory.proofs.shape import is_strictly_concave
+from qdtheory.search import NUM_STARTS, Method, Search, search_posed
+from qdtheory.spaces import TextSpace
+from qdtheory.support.numbers import (
+    CONTRADICTION,
+    EPS,
+    MARGIN,
+    NOISE,
+    TIGHTEST,
+    PerText,
+    TextArray,
+)
+
+# --- Separable ----------------------------------------------------------------------
+ENVELOPE = "the concave envelope and branch and bound"
+# A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
+MAX_TEXTS = 256
+
+
+def envelope_bounds(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
+) -> bounds.Bounds:
+    """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
+    bounds.require_few_texts(posed, MAX_TEXTS)
+    p, scores, g = posed.p, posed.scores, posed.g
+    # The others have score -inf, hence no mass.
+    order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
+    units = bounds.in_units(scores[order], p[order])
+    if units is None:
+        upper = bounds.constant_gain(scores[order])
+        return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
+    shape = shape_of(g)  # refuses a g without bounds
+    values = [enclosure(g, x, x)[0] for x in p.tolist()]
+    left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
+    # Rounded down from the diversity of P.
+    least = ends_of(sum(values) - left_out)[0]
+    problem = Problem(g, units.scores, least, shape)
+    # Minus the diversity, in the unit of g without its tilt.
+    budget = (shape.tilt - least) / shape.unit
+
+    def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
+        jet = jet_of(g, q)
+        used = (shape.tilt * q.sum() - float(jet.value.sum())) / shape.unit
+        return used, (shape.tilt - jet.slope) / shape.unit
+
+    def value(q: np.ndarray) -> float:
+        return units.quality + posed.gain(q) / units.unit
+
+    def climb(box: Box) -> np.ndarray:
+        climbed = np.zeros(p.size)
+        climbed[order] = climb_from(units.scores, spent, budget, box.q)
+        return climbed
+
+    best = max([p, start], key=value)
+    # No less than 1 / i.
+    high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
+    columns = np.array([p[order], np.full(order.size, 1 / order.size)])
+    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, problem)
+    bound, best, splits = branch_and_bound(
+        relaxed, root, _halves, climb, value, best, tolerance, max_steps
+    )
+    return bounds.sealed_bounds(posed, best, units.gain(bound), ENVELOPE, steps=splits)
+
+
+def _halves(box: Box) -> Iterator[tuple]:
+    """Split a box in two where the envelope is farthest from g."""
+    i, cut = box.cut()
+    place = np.arange(box.q.size)
+    high = np.where(place >= i, np.minimum(box.high, cut), box.high)
+    yield box.low, high, box.planes
+    low = np.where(place <= i, np.maximum(box.low, cut), box.low)
+    # What the others leave, and a little more than its rounding.
+    left = 1 - (low.sum() - low) + 4 * place.size * EPS
+    high = np.minimum(box.high, left)
+    if (low <= high).all():
+        yield low, high, box.planes
+
+
+# --- Solve --------------------------------------------------------------------------
+# What a solver may stop with on a g of a kind that it was not made for.
+STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
+
+
+class Discrepancy(Bounds):
+    r"""How far P is from Pareto-optimal, and the model that shows it.
+
+    Attributes:
+        qdisc: as in `Bounds`: U(Q) - U(P) of the best Q with V(Q) >= V(P).
+        upper_bound: as in `Bounds`.
+        q: the maximiser Q, shape (N,); if only diversity can be gained, the model
+            that gains most. V(q) >= V(p) holds as evaluated in 64 bits; if P itself
+            maximises V, up to rounding.
+        status: "exact": weak duality shows that qdisc is optimal to within 1e-9 of
+            what a model can gain (the range of the scores, or the distance from U(P)
+            to the greatest score if that is less), or the rounding error of quality;
+            "certified": the dual of a convex problem or `qdtheory.certify` shows it to
+            within 1e-5 of that; "lower_bound": the best model found. What a bound
+            assumes of V, and what keeps a result from a seal, is stated in `reason`.
+        reason: the method, and why there is no DRate if there is none.
+        drate: qdisc / quality_range; None if the range is 0 or infinite. It exceeds
+            1 only if the most diverse model itself beats P in quality.
+        quality_range: the greatest quality minus that of `most_diverse`.
+        most_diverse: Q', the maximiser of V, of greatest quality if there are
+            several, shape (N,).
+        dominated_in: "quality" if some model gains quality at no loss of diversity,
+            "diversity" if models only gain diversity at no loss of quality, None if
+            P is Pareto-optimal, up to rounding or to `upper_bound`, or if a search
+            found no such model.
+        num_starts: number of starts of a search; None if none was needed.
+        num_agreeing: number of starts within a relative 1e-4 of qdisc before the best
+            few were polished; it may be 0 although qdisc is right.
+        converged: whether a search ended at a local optimum.
+        pair: the pair that this result is for.
+        p: the real distribution that this result is for, shape (N,).
+    """
+
+    drate: float | None = field(init=False)
+    quality_range: float
+    most_diverse: TextArray
+    dominated_in: Literal["quality", "diversity"] | None
+    num_starts: int | None = None
+    num_agreeing: int | None = None
+    converged: bool | None = None
+    pair: Pair | None = field(default=None, repr=False)
+    p: TextArray | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        known = 0 < self.quality_range < np.inf
+        drate = self.qdisc / self.quality_range if known else None
+        object.__setattr__(self, "drate", drate)
+
+
+def solve_or_search(
+    posed: Posed,
+    *,
+    method: Literal["exact"] | Method | None = None,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+) -> Discrepancy:
+    """Compute QDisc by the method that the pair's form allows, uncertified."""
+    form, result, stopped = posed.form, None, ""
+    match form:
+        case Separable(g=g) if method == "exact" or (not method and _is_solvable(g)):
+            _ = posed.real_diversity, posed.scores  # raise if they are not finite
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    result = _solved(posed)
+            except STOPS as error:
+                if method == "exact":
+                    raise
+                stopped = f"The exact solver stopped: {error}. "
+        case Concave() if method is None:
+            result = _solve_convex(posed)
+        case _ if method == "exact":
+            raise TypeError(
+                "QDisc is exact for a pair with a score for each text and a diversity "
+                "that sums g(Q_i), a SeparablePair or LinearPair; got a "
+                f"{type(form.pair).__name__}"
+            )
+    if result is None:
+        options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
+        search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
+        result = _searched(posed, search)
+    reason = stopped + result.reason
+    if result.drate is None:
+        size = "infinite" if result.quality_range else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return replace(result, reason=reason, pair=form.pair, p=jnp.asarray(posed.p))
+
+
+def _is_solvable(g: ScalarFunction) -> bool:
+    """Whether g is proved to have one of the two shapes, or is code that seems to."""
+    try:
+        inflection = inflection_point(g)
+    except ValueError:
+        return False
+    return isinstance(g, Code) or is_strictly_concave(g, inflection)
+
+
+def _searched(posed: Posed, search: Search) -> Discrepancy:
+    """Report the result of a search as a lower bound."""
+    qdisc, quality_range = float(search.gain), float(search.quality_range)
+    quality = posed.real_quality
+    noise = NOISE * max(abs(quality), abs(quality + qdisc))
+    q, dominated_in = search.q, "quality"
+    if qdisc <= noise + _price_of_rounding(posed, search) * quality_range:
+        q, qdisc, dominated_in = jnp.asarray(posed.p), 0.0, None
+        loss = quality - posed.quality(search.most_diverse)
+        rise = posed.diversity(search.most_diverse) - posed.real_diversity
+        if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
+            q, dominated_in = search.most_diverse, "diversity"
+    outcome = "none gained quality"
+    if dominated_in == "quality":
+        outcome = (
+            f"before the best few were polished, {search.num_agreeing} came within "
+            "1e-4 of the best gain, relatively"
+        )
+    reason = f"A search of {search.num_starts} starts; {outcome}."
+    if search.learning_rate is not None:
+        reason = (
+            "SGD on a penalty: the best feasible iterate, at the learning rate "
+            f"{float(search.learning_rate):g}."
+        )
+    return Discrepancy(
+        qdisc=qdisc,
+        q=q,
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range if quality_range > noise else 0.0,
+        most_diverse=search.most_diverse,
+        dominated_in=dominated_in,
+        reason=reason,
+        num_starts=search.num_starts,
+        num_agreeing=int(search.num_agreeing),
+        converged=bool(search.converged),
+    )
+
+
+def _price_of_rounding(posed: Posed, search: Search) -> float:
+    """What a rounding error of V may gain near its maximum, in the range of U."""
+    towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
+    height = posed.diversity(search.most_diverse) - posed.diversity(towards_one)
+    noise = NOISE * abs(posed.real_diversity)
+    return float(np.sqrt(noise / height)) if height > noise else 0.0
+
+
+# --- What both solvers share --------------------------------------------------------
+def _rounding(posed: Posed, q: np.ndarray) -> float:
+    """Rounding error of the gain of a model."""
+    return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
+
+
+def _dominated_in(
+    posed: Posed, q: np.ndarray, on_modes: np.ndarray, noise: float, price: float
+) -> Literal["quality", "diversity"] | None:
+    """What P lacks beyond rounding: quality, or diversity at the greatest quality.
+
+    Args:
+        posed: the pair at P.
+        q: the best model.
+        on_modes: the most diverse of the models of greatest quality.
+        noise: rounding error of V.
+        price: the multiplier of diversity at the best model.
+    """
+    # An error in V moves Q along the frontier and changes U by as much times the price;
+    # near the maximum of V, where that is infinite, by the order of its square root.
+    error = _rounding(posed, q) + min(2 * noise * price, np.sqrt(noise) * posed.spread)
+    if float(expected_score(q - posed.p, posed.scores)) > error:
+        return "quality"
+    excess = posed.diversity(on_modes) - posed.real_diversity
+    loses = expected_score(on_modes - posed.p, posed.scores) > error
+    return "diversity" if not loses and excess > 2 * noise else None
+
+
+def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
+    """The greatest quality minus that of the most diverse model."""
+    size = float(scores.max() - expected_score(most_diverse, scores))
+    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
+
+
+def _repaired(
+    posed: Posed, q: np.ndarray, inner: np.ndarray, noise: float
+) -> np.ndarray:
+    """Mix the model with the most diverse one until it is as diverse as P."""
+    least = posed.real_diversity
+    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
+        mixed = (1 - share) * q + share * inner
+        if posed.diversity(mixed) >= least:
+            return mixed
+    # P maximises V, so the maximisers differ only by rounding.
+    return q if posed.diversity(q) >= least - 2 * noise else inner
+
+
+# --- The exact cases ----------------------------------------------------------------
+@np.errstate(all="ignore")
+def _solved(posed: Posed) -> Discrepancy:
+    """QDisc and DRate where `inflection_point` accepts the pair's g."""
+    scores, g = posed.scores, posed.g
+    inflection = inflection_point(g)
+    most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
+    q, qdisc, dominated_in, price = _best_model(posed, inflection)
+    claimed = is_strictly_concave(g, inflection)
+    enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
+    bound = _upper_bound(posed, inflection, q, price, enough) if claimed else np.inf
+    upper = max(bound - posed.real_quality, qdisc)
+    status, fault = seal(posed, q, qdisc, upper, "exact")
+    reason = "A root in the frontier's weight: g is strictly concave"
+    if inflection < 1:
+        reason = (
+            "Roots on a curve in the largest probability: g is concave up to "
+            f"{inflection:.6g} and convex beyond"
+        )
+    reason += f", {'proved' if claimed else 'which is not proved'}."
+    if fault:
+        reason += f" No seal: {fault}."
+    elif status != "exact" and claimed:
+        reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
+    return Discrepancy(
+        qdisc=qdisc,
+        q=jnp.asarray(q),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, most_diverse),
+        most_diverse=jnp.asarray(most_diverse),
+        dominated_in=dominated_in,
+        reason=reason,
+    )
+
+
+def _upper_bound(
+    posed: Posed, inflection: float, q: np.ndarray, price: float, enough: float
+) -> float:
+    """Upper bound on the quality of models as diverse as P, by weak duality.
+
+    Args:
+        posed: the pair at P.
+        inflection: that of g.
+        q: the best model known.
+        price: the multiplier of diversity there.
+        enough: stop once the bound is at most this.
+    """
+    g, p, scores = posed.g, posed.p, posed.scores
+    values, _, error = accurate_values(g, p)
+    least = float(values.sum())
+    least -= rounding(p.size, error) * float(np.abs(values).sum())
+    if inflection < 1:
+        found = _multipliers(g, scores, q)
+        return concave_convex_bound(g, inflection, scores, least, enough, found)
+    possible = np.isfinite(scores)
+    if p[possible].min() == p[possible].max():
+        # By Jensen's inequality no other model on these texts is as diverse.
+        return posed.real_quality
+    unit = posed.spread / chord_height(g)
+    bound = float(scores.max())
+    # Near the greatest diversity the best multiplier is lost to rounding: try several.
+    for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
+        if bound <= enough:
+            break
+        x = np.asarray(maximise(g, scores, -1 / tried)[0])
+        new = tangent_bound(g, scores, tried, x) - tried * least
+        bound = min(bound, new + rounding(1) * (abs(new) + tried * abs(least)))
+    return bound
+
+
+def _multipliers(
+    g: ScalarFunction, scores: np.ndarray, q: np.ndarray
+) -> tuple[float, float] | None:
+    r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
+    on = np.flatnonzero(q > 0)
+    best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
+    slopes = values_of(g, q)[1]
+    rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
+    if not (rise > 0 and fall > 0):
+        return None
+    price = float(rise / fall)
+    return price, float(scores[best] + price * slopes[best])
+
+
+def _best_model(
+    posed: Posed, inflection: float
+) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
+    """Find the feasible model of greatest quality, its gain, dominance and price."""
+    g, p, scores = posed.g, posed.p, posed.scores
+    noise = NOISE * np.abs(values_of(g, p)[0]).sum()
+    inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
+    modes = np.asarray(score_gaps(scores)) == 0
+    on_modes = most_diverse_model(g, inflection, scores, modes)
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
+        points = [(on_modes, -np.inf)]
+    elif inflection == 1:
+        points = [_on_frontier(posed, inner)]
+    else:
+        points = models_of_diversity(g, inflection, scores, posed.real_diversity)
+    best, gain, weight = p, 0.0, -np.inf
+    for point, w in points:
+        q = _repaired(posed, point, inner, noise)
+        rise = float(expected_score(q - p, scores))
+        if rise > gain or inflection == 1:
+            weight = w
+        if rise > gain:
+            best, gain = q, rise
+    price = -1 / weight
+    dominated_in = _dominated_in(posed, best, on_modes, noise, price)
+    return on_modes if dominated_in == "diversity" else best, gain, dominated_in, price
+
+
+def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
+    """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
+    from scipy.optimize import brentq  # a fifth of a second that few need
+
+    g, scores = posed.g, posed.scores
+    # Scores on this scale have weights of order 1, where alpha is precise.
+    unit = chord_height(g) / posed.spread
+    scaled = jnp.asarray((scores - scores.max()) * unit)
+
+    def model(alpha):
+        if alpha == 0:
+            return inner
+        return np.asarray(maximise(g, scaled, weight_of(alpha))[0])
+
+    def excess(alpha):
+        return posed.diversity(model(alpha)) - posed.real_diversity
+
+    if excess(0.0) <= 0:  # P is the most diverse
+        return posed.p, NEAREST_WEIGHT
+    lowest = float(saturation_weight_of(g, scaled))
+    end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
+    alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
+    q = model(alpha)
+    require_solved(jnp.abs(q.sum() - 1))
+    # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
+    return q / q.sum(), weight_of(alpha) * unit
+
+
+# --- Concave diversity --------------------------------------------------------------
+def _solve_convex(posed: Posed) -> Discrepancy:
+    """QDisc between two bounds, and DRate, for concave V."""
+    p, scores, diversity = posed.p, posed.scores, posed.form.diversity
+    face = face_of(diversity, scores)
+    top = most_diverse(face)
+    inner, noise = favoured(face, top, scores), NOISE * top.size
+    on_modes, claim = _most_diverse_on_modes(diversity, scores), ""
+    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
+        q, upper, price = on_modes, float(scores.max()) - posed.real_quality, 0.0
+    else:
+        best = best_model(face, scores - posed.real_quality, p)
+        q, upper, price = best.q, best.upper, best.price
+        claim = _tried(face, best, p)
+    q = _repaired(posed, q, inner, noise)
+    gain = max(float(expected_score(q - p, scores)), 0.0)
+    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
+        raise not_concave(
+            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
+            "allow"
+        )
+    dominated_in = _dominated_in(posed, q, on_modes, noise, price)
+    upper = max(upper, gain)
+    everywhere = face_of(diversity, np.zeros(p.size))
+    if most_diverse(everywhere).value > top.value + noise:
+        inner = everywhere.model(most_diverse(everywhere).x)
+    best = {"quality": q, "diversity": on_modes, None: p}[dominated_in]
+    status, fault = seal(posed, best, gain, upper, "certified")
+    claim += f". No seal: {fault}" if fault else ""
+    return Discrepancy(
+        qdisc=gain,
+        q=jnp.asarray(best),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, inner),
+        most_diverse=jnp.asarray(inner),
+        dominated_in=dominated_in,
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
+    )
+
+
+def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
+    """State the concavity that a bound assumes, unless a search refutes it."""
+    if best.tangent is None:
+        return ""
+    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
+    models = np.stack([p, best.q])
+    looks = look_for_violations(face.diversity, face.texts, at, heights, models)
+    return (
+        f" if V is concave, as the pair states; no violation found at {looks:,} models"
+    )
+
+
+def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
+    """Find the most diverse of the models of greatest quality."""
+    modes = np.where(scores == scores.max(), 0.0, -np.inf)
+    face = face_of(diversity, modes)
+    if len(face.texts) == 1:  # a slope may be infinite there
+        return face.model(np.ones(1))
+    return face.model(most_diverse(face).x)
+
+
+# --- Certify ------------------------------------------------------------------------
+def quality_discrepancy(
+    pair: Pair | str,
+    p: PerText,
+    *,
+    method: Literal["exact"] | Method | None = None,
+    num_starts: int = NUM_STARTS,
+    key: PRNGKeyArray | None = None,
+    certify: bool = False,
+) -> Discrepancy:
+    r"""QDisc and DRate of a pair at one real distribution.
+
+    Exact if quality is linear in Q and diversity is $\sum_i g(Q_i)$ with g strictly
+    concave on [0, 1], or concave up to a point and convex beyond. BLEU has this form
+    when its order equals the single length of the texts: it then tests whether the
+    text is among the references. A `ConcavePair` is solved as a convex problem, which
+    bounds QDisc from both sides. A pair with code gets no seal, at best a lower bound.
+
+    Args:
+        pair: any pair that JAX can differentiate, or the name of one ("LL-SE").
+        p: the real distribution, shape (N,).
+        method: "exact"; "ascent" or "penalty", see `qdtheory.search.search`; None for
+            "exact" or the convex problem if they apply, else "ascent".
+        num_starts: number of starts in each round of "ascent".
+        key: JAX random key of those starts; `jax.random.key(0)` if None.
+        certify: bound the result of a search by `qdtheory.certify`.
+
+    Returns:
+        The discrepancies with the models that attain them.
+
+    Raises:
+        TypeError: "exact" for a pair without scores or without g, or `certify` for a
+            pair for which no bound is known.
+        ValueError: `p` is not a distribution, its own quality is not finite, a score
+            is NaN or $+\infty$, the method is unknown, "exact" is requested for g of
+            another shape, or a `ConcavePair` is not concave.
+
+    References:
+        Li et al. 2020, section 5; the exact solutions are ours.
+
+    Claims: T3.10, N5.6, N5.7, N16.2.
+
+    Example:
+        >>> from qdtheory.pairs import CR_NRR, LL_NRR
+        >>> p = np.array([0.6, 0.3, 0.1])
+        >>> print(f"{quality_discrepancy(LL_NRR, p).qdisc:.6f}")
+        0.013566
+        >>> quality_discrepancy(CR_NRR, p).dominated_in is None
+        True
+    """
+    posed = pairs.pose(pair, p)
+    if certify:
+        bounding_method(posed.form)  # refuses before a search, not after it
+    found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
+    found = _certified(posed, found) if certify else found
+    return replace(found, reason=found.reason + rounded(p, posed.p))
+
+
+def certify(
+    pair: Pair | str,
+    p: PerText,
+    found: Discrepancy | PerText | None = None,
+    *,
+    tolerance: float | None = None,
+    max_steps: int | None = None,
+) -> Bounds:
+    """Bound QDisc from above, and improve the model that was found.
+
+    By the method that the pair's form allows: branch and bound on the tails of the word
+    counts for BLEU-1 on texts of one length; the doubly nonnegative relaxation for
+    kernels and for BLEU of any order with one Self-BLEU reference; the cubic relaxation
+    for BLEU of any order with two, on at most 64 texts, whose certificate `cubic_bound`
+    checks; the concave envelope for sums of g(Q_i), where g is a formula with two
+    bounded derivatives on [0, 1], NRR, or the g of single-token BLEU; a convex problem
+    for a `VendiPair`. Code is refused.
+
+    Args:
+        pair: the pair, or its name, or that of the search.
+        p: the real distribution, shape (N,), or that of the search.
+        found: the result of `quality_discrepancy(pair, p)`; or a model to improve,
+            shape (N,); P itself by default. The better it is, the sooner the bounds
+            meet.
+        tolerance: width at which to stop, as a share of the range of the finite
+            scores, positive; 1e-6 by default. The doubly nonnegative relaxation and a
+            convex problem take none, as they do not split.
+        max_steps: number of splits at which to stop, 1000 by default, or of steps of
+            the cubic relaxation, 3000 by default.
+
+    Returns:
+        The two bounds, with what shows the upper one as `evidence`; apart if the
+        relaxation is not tight or the steps are exhausted. For a `Discrepancy`: that
+        result with its `upper_bound`, and status "certified" if the bound exceeds
+        `qdisc`, recomputed from the model, by at most 1e-5 of the range of the texts'
+        scores; exact and certified results are returned unchanged.
+
+    Raises:
+        TypeError: no bound is known for the pair, or it has code.
+        ValueError: `found` is the result of another pair or another distribution, `p`
+            or a model is not a distribution, too many texts, a tolerance that is not
+            positive or a limit where the method takes none, or a g whose shape
+            interval arithmetic cannot determine.
+        ImportError: the doubly nonnegative relaxation without cvxpy.
+        RuntimeError: a model gains more than its bound, which would be a bug in this
+            library.
+
+    Claims: N8.4, N8.7, N17.6, N17.7, N17.8, N17.10, N17.13, N17.22, N17.23.
+
+    Example:
+        >>> from qdtheory import BleuPair, TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=2), 1, 2, 3)
+        >>> p = np.array([0.4, 0.3, 0.2, 0.1])
+        >>> certify(pair, p, quality_discrepancy(pair, p)).status
+        'certified'
+        >>> certify(pair, p).gap <= 1e-6
+        True
+    """
+    posed = pairs.pose(pair, p)
+    _refuse_code(posed.form)
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    if isinstance(found, Discrepancy):
+        _check_subject(as_pair(pair), posed.p, found)
+        return _certified(posed, found, **limits)
+    start = posed.p if found is None else found
+    start = np.asarray(check_distribution(start, "found", posed.p.size))
+    bounds = bounding_method(posed.form)[0](posed, start, **limits)
+    return replace(bounds, reason=bounds.reason + rounded(p, posed.p))
+
+
+def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
+    if found.status != "lower_bound":
+        return found
+    bound, method = bounding_method(posed.form)
+    bounds = bound(posed, np.asarray(found.q), **limits)
+    gain, q, dominated_in = posed.gain(found.q), found.q, found.dominated_in
+    reason = found.reason
+    # A difference within the margin of the local search is not an improvement.
+    if bounds.qdisc > gain + MARGIN * posed.spread:
+        gain, q, dominated_in = bounds.qdisc, bounds.q, "quality"
+        reason += " A local search improved on it."
+    gain, upper = max(gain, 0.0), bounds.upper_bound
+    status, fault = seal(posed, np.asarray(q), gain, upper, "certified")
+    reason += f" No seal: {fault}." if fault else ""
+    return replace(
+        found,
+        qdisc=gain,
+        q=q,
+        dominated_in=dominated_in,
+        upper_bound=upper,
+        status=status,
+        reason=f"{reason} Bounded by {method}.",
+        steps=bounds.steps,
+        evidence=bounds.evidence,
+    )
+
+
+def _refuse_code(form: pairs.Form) -> None:
+    if form.code:
+        raise TypeError(f"there is no certificate: {only_tried(form.code)}")
+
+
+def bounding_method(form: pairs.Form) -> tuple[Callable[..., Bounds], str]:
+    """Select what bounds QDisc from above, given the posed pair and a model."""
+    _refuse_code(form)
+    match form:
+        case pairs.Vendi():
+            return _convex, "a convex problem"
+        # For texts of one token the tails are the probabilities: a route of their own.
+        case (
+            pairs.Separable(pair=BleuPair(max_order=1))
+            | pairs.Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,))))
+        ):
+            return _tails, tails.METHOD
+        case pairs.Kernel() | pairs.Bleu(pair=BleuPair(num_self_references=1)):
+            return _relaxed, quadratic.METHOD
+        case pairs.Separable():
+            return envelope_bounds, ENVELOPE
+        case pairs.Bleu(pair=BleuPair(num_self_references=2)):
+            return _cubic, cubic.METHOD
+    raise TypeError(
+        "an upper bound is known for BLEU of order 1 on texts of one length, for "
+        "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
+        "VendiPair and for a diversity that sums g(Q_i); got "
+        f"{pairs.name_of(form.pair)}"
+    )
+
+
+def _tails(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+    pair = posed.form.pair
+    references = float(pair.num_references), float(pair.num_self_references)
+    return tails.tail_bounds(posed, pair.space, references, start, **limits)
+
+
+def _relaxed(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+    _refuse_limits(limits)
+    return quadratic.relaxed_bounds(posed, pairs.quadratic_form(posed.form.pair), start)
+
+
+def _cubic(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+    return cubic.cubic_bounds(posed, posed.form.pair.table, start, **limits)
+
+
+def _convex(posed: Posed, _: np.ndarray, **limits: Any) -> Bounds:
+    _refuse_limits(limits)
+    return solve_or_search(posed)
+
+
+def _refuse_limits(limits: dict[str, Any]) -> None:
+    if limits:
+        raise ValueError(
+            "a relaxation or a convex problem is solved once, to its own precision: "
+            f"leave out {' and '.join(limits)}"
+        )
+
+
+def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
+    """Raise if a result belongs to another problem."""
+    advice = "call quality_discrepancy(pair, p, certify=True), which does both"
+    if not _is_same(pair, found.pair):
+        raise ValueError(
+            f"found must be about this pair, {pairs.name_of(pair)}; it is about "
+            f"another one, {pairs.name_of(found.pair)}; {advice}"
+        )
+    if not np.array_equal(np.asarray(p), np.asarray(found.p)):
+        raise ValueError(
+            f"found must be about this p; it is about another distribution; {advice}"
+        )
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two pairs are equal, arrays by their entries."""
+    if a is b:
+        return True
+    (leaves, form), (others, other_form) = map(jax.tree.flatten, (a, b))
+    # A class unknown to JAX is a leaf, which cannot be compared.
+    if type(a) is not type(b) or form != other_form or jax.tree_util.all_leaves([a]):
+        return False
+    return all(map(np.array_equal, leaves, others))
+
+
+def cubic_bound(pair: BleuPair, p: PerText, certificate: CubicCertificate) -> float:
+    """Upper bound on QDisc from a certificate of any origin.
+
+    Args:
+        pair: BLEU with two Self-BLEU references, on at most 64 texts.
+        p: the real distribution, shape (num_texts,).
+        certificate: certificate for this pair and distribution.
+
+    Returns:
+        Upper bound on the gain of models with V(Q) >= V(P).
+
+    Raises:
+        TypeError: another pair.
+        ValueError: `p` is not a distribution, too many texts, or a certificate with a
+            negative price, a matrix that is not positive semidefinite, or of another
+            size.
+
+    Claims: N17.20, N17.22, N17.23.
+
+    Example:
+        >>> from qdtheory.spaces import TextSpace
+        >>> pair = BleuPair(TextSpace(vocab_size=2, lengths=1), 1, 2, 2)
+        >>> zeros = np.zeros((2, 2, 2)), np.zeros((2, 2))
+        >>> nothing = CubicCertificate(0.0, *zeros, floor=0.0)
+        >>> print(f"{cubic_bound(pair, np.array([0.7, 0.3]), nothing):.2f}")
+        0.12
+    """
+    match pair:
+        case BleuPair(num_self_references=2):
+            posed = pairs.pose(pairs.bleu_form(pair), p)
+            return cubic.certificate_bound(posed, pair.table, certificate)
+    raise TypeError(
+        "a cubic certificate is for BLEU with two Self-BLEU references; got "
+        f"{pairs.name_of(pair)}"
+    )

@@ -1,5 +1,0 @@
-"""Functions of distributions: divergences, n-gram metrics, expected BLEU."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+"""Why a verdict holds: signs by interval arithmetic, Theorem 3, and beyond it."""

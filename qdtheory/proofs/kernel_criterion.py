@@ -1,0 +1,344 @@
+r"""Kernel pairs: quality and diversity from a similarity of two texts.
+
+For a symmetric similarity K of two texts, quality is $U = Q'KP$ and diversity is
+$V = -Q'KQ$. Examples are CR-NRR on n-grams of texts of one length, and BLEU with one
+reference on both sides. Whether the real distribution can be beaten depends on the
+number of negative eigenvalues of K on zero-sum vectors: with none, never; with two or
+more, always; with one, a cone condition decides (`kernel_criterion`).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from qdtheory.beaten import Witness
+from qdtheory.distributions import check_interior, require_x64
+from qdtheory.kernels import check_kernel
+from qdtheory.support.numbers import (
+    EPS,
+    NOISE,
+    PerText,
+    TextArray,
+    TextMatrix,
+    TextVector,
+)
+from qdtheory.support.records import Record
+
+# Largest kernel whose characteristic polynomial is computed in rational arithmetic.
+MAX_ELIMINATED = 32
+# Relative distance below which eigenvalues are equal: rounding separates them by some
+# 1e-15, errors in derivatives by about 1e-10.
+MULTIPLE = 1e-9
+
+
+class KernelCriterion(Record):
+    """Whether a kernel pair is compatible, by the exact criterion.
+
+    Attributes:
+        compatible: no interior P is dominated, up to rounding.
+        num_negative: number of negative eigenvalues of K on zero-sum vectors.
+        least_eigenvalue: the least eigenvalue of K on zero-sum vectors.
+        level: c, where Kz = c 1 for some z of sum 1; None if there is no such z.
+        greatest: the greatest entry of K.
+        all_dominated: every interior P is dominated.
+        direction: for an incompatible kernel, a zero-sum d with d'Kd < 0 for which Kd
+            has entries of both signs, shape (N,).
+        witness: an interior P and a Q along d that beats it.
+        reason: the verdict in words.
+    """
+
+    compatible: bool
+    num_negative: int
+    least_eigenvalue: float
+    level: float | None
+    greatest: float
+    all_dominated: bool
+    direction: TextArray | None
+    witness: Witness | None
+    reason: str
+
+
+def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
+    r"""Decide for all interior P whether some Q beats P in both metrics of a kernel.
+
+    Some interior P is dominated iff there is a zero-sum d with $d'Kd < 0$ for which Kd
+    has entries of both signs. Let K have m negative eigenvalues on zero-sum vectors.
+    If m = 0 there is no such d; if $m \ge 2$ there is one orthogonal to KP for every
+    P. If m = 1, consider z of sum 1 with $Kz = c\,\mathbf 1$. If there is none, again
+    every P is dominated. Otherwise P is dominated if $P'KP > c$, and the pair is
+    compatible iff no entry of K exceeds c: then all texts lie in one half of the cone
+    $(x - z)'K(x - z) \le 0$ with apex z.
+
+    Args:
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
+
+    Returns:
+        The verdict with its evidence. Magnitudes below 64 N roundings of the greatest
+        entry count as 0.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric.
+
+    Claims: N16.14, N16.16, N16.17, N16.18, N16.19.
+
+    Example:
+        >>> kernel_criterion(np.eye(3)).compatible
+        True
+        >>> near = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1]])
+        >>> found = kernel_criterion(near)
+        >>> found.compatible, found.num_negative, round(found.level, 6)
+        (True, 1, 1.016667)
+        >>> kernel_criterion(1 - np.eye(3)).all_dominated
+        True
+    """
+    require_x64()
+    check_kernel(kernel)
+    kernel = np.asarray(kernel)
+    noise = _rounding_of(kernel)
+    values = centred_eigenvalues(kernel)
+    num_negative = int((values < -noise).sum())
+    # The ones vector has eigenvalue 0, which does not belong to zero-sum vectors.
+    least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
+    level, error = _level(kernel, noise)
+    greatest = float(kernel.max())
+    compatible = num_negative == 0 or (
+        num_negative == 1 and level is not None and greatest <= level + error
+    )
+    all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
+    direction, witness = None, None
+    if not compatible:
+        direction, witness = _refutation(kernel, level, noise)
+    return KernelCriterion(
+        compatible=compatible,
+        num_negative=num_negative,
+        least_eigenvalue=least,
+        level=level,
+        greatest=greatest,
+        all_dominated=all_dominated,
+        direction=direction,
+        witness=witness,
+        reason=_reason(num_negative, least, level, greatest, compatible),
+    )
+
+
+def centred_eigenvalues(matrix: Float[np.ndarray, "texts texts"]) -> TextVector:
+    """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones."""
+    centred = matrix - matrix.mean(axis=0)
+    centred = centred - centred.mean(axis=1, keepdims=True)
+    return np.linalg.eigvalsh((centred + centred.T) / 2)
+
+
+def _reason(
+    num_negative: int,
+    least: float,
+    level: float | None,
+    greatest: float,
+    compatible: bool,
+) -> str:
+    if num_negative == 0:
+        return (
+            "The kernel is positive semidefinite on zero-sum vectors, up to rounding: "
+            "U + V / 2 is greatest at Q = P."
+        )
+    said = f"{num_negative} eigenvalues on zero-sum vectors are negative"
+    if num_negative == 1:
+        said = "One eigenvalue on zero-sum vectors is negative"
+    said += f", the least {least:.4g}"
+    every = "every interior P is dominated, in diversity alone where KP is constant"
+    if num_negative > 1:
+        return f"{said}: {every}."
+    if level is None:
+        return f"{said}, and no z has Kz constant: {every}."
+    if not compatible:
+        return (
+            f"{said}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
+            f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
+        )
+    return (
+        f"{said}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
+        "dominated, although no weighted sum of U and V is greatest there."
+    )
+
+
+def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
+    """Solve Kz = c 1, sum(z) = 1; return c, if it exists, and its error bound."""
+    size = len(kernel)
+    scale = np.abs(kernel).max() or 1.0
+    border = np.full((size, 1), scale)
+    bordered = np.block([[kernel, -border], [border.T, np.zeros((1, 1))]])
+    target = np.append(np.zeros(size), scale)
+    solution = np.linalg.lstsq(bordered, target)[0]
+    missed = np.abs(bordered @ solution - target).max()
+    if missed > noise * np.abs(solution).max():
+        return None, 0.0
+    # A rounding error E of the kernel changes the level by z'Ez.
+    return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
+
+
+def dominating_model(kernel: TextMatrix, p: PerText) -> Witness | None:
+    """Find a model near P that beats P in both metrics of a kernel.
+
+    Steps along a zero-sum d orthogonal to Kp with d'Kd < 0, scaled so that rare texts
+    do not shorten the step, and slightly towards the texts of higher quality. Such a d
+    always exists if K has two negative eigenvalues on zero-sum vectors.
+
+    Args:
+        kernel: K, symmetric up to rounding, float64, shape (N, N).
+        p: the real distribution, positive, shape (N,).
+
+    Returns:
+        The model with its gains, both above rounding; None if there is no such d,
+        which does not exclude a model far from P, or if Kp is constant.
+
+    Raises:
+        TypeError: `kernel` is not a NumPy or JAX array of float64.
+        ValueError: `kernel` is not a square matrix, finite and symmetric, or `p` is
+            not a distribution or has zeros.
+
+    Example:
+        >>> p = np.array([0.5, 0.3, 0.2])
+        >>> dominating_model(np.eye(3), p) is None
+        True
+        >>> found = dominating_model(1 - np.eye(3), p)
+        >>> found.quality_gain > 0, found.diversity_gain > 0
+        (True, True)
+    """
+    check_kernel(kernel)
+    kernel = np.asarray(kernel)
+    p = np.asarray(check_interior(p, size=len(kernel)))
+    size = np.abs(kernel).max()
+    d, scores = _least_curvature(kernel, p), kernel @ p
+    curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
+    if curvature <= 8 * NOISE * len(p) * size * np.abs(d).sum() ** 2:
+        return None
+    if (slope := better @ scores) <= EPS * size**2:
+        return None
+    d = d if (d / p).min() > (-d / p).min() else -d
+    longest = (p[d < 0] / -d[d < 0]).min()
+    for step in longest * 2.0 ** -np.arange(1, 30):
+        q = p + step * d + step**2 * curvature / (4 * slope) * better
+        if q.min() <= 0:
+            continue
+        q = q / q.sum()
+        gains = (q - p) @ scores, (p - q) @ kernel @ (p + q)
+        if min(gains) > NOISE * size * np.abs(q - p).sum():
+            return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
+    return None
+
+
+def _refutation(
+    kernel: np.ndarray, level: float | None, noise: float
+) -> tuple[Array, Witness]:
+    """Find a direction that refutes the kernel, an interior P and a Q along it."""
+    size = len(kernel)
+    p = uniform = np.full(size, 1 / size)
+    d = _least_curvature(kernel, p)
+    if d @ kernel @ d >= -noise * (d @ d) and level is not None:
+        p = _positive_point(kernel - level)
+        d = _least_curvature(kernel, p)
+    if d @ kernel @ d >= -noise * (d @ d):
+        # The cone is a single direction, as with two texts.
+        p, d = uniform, least_direction(kernel, np.ones((1, size)))
+    rise = kernel @ d
+    top, bottom = np.eye(size)[[rise.argmax(), rise.argmin()]]
+    # Move P to where d does not change quality ...
+    end = bottom if p @ rise > 0 else top
+    share = p @ rise / ((p - end) @ rise)
+    p = (1 - share) * p + share * end
+    # ... and slightly towards the text of greatest gain, so that quality gains too.
+    step = (p[d < 0] / -d[d < 0]).min() / 2
+    ratio = step * -(d @ rise) / (4 * rise.max())
+    p, q = p + ratio * top, p + ratio * top + step * d
+    p, q = p / p.sum(), q / q.sum()
+    gains = (q - p) @ kernel @ p, (p - q) @ kernel @ (p + q)
+    witness = Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
+    return jnp.asarray(d), witness
+
+
+def _least_curvature(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Minimise d'Kd subject to sum(d_i) = 0, d'Kp = 0 and sum(d_i^2 / p_i) = 1.
+
+    The norm does not affect the signs of the eigenvalues.
+    """
+    root, scores = np.sqrt(p), kernel @ p
+    normals = root * np.stack([np.ones(len(p)), scores - p @ scores])
+    return root * least_direction(root[:, None] * kernel * root, normals)
+
+
+def _positive_point(excess: np.ndarray) -> np.ndarray:
+    """Find an interior P with P'EP > 0, near a text or the edge between two texts.
+
+    E has a positive entry, and one positive eigenvalue at most on zero-sum vectors
+    with a negative diagonal.
+    """
+    size = len(excess)
+    own = np.diag(excess)
+    i, j = np.unravel_index(excess.argmax(), excess.shape)
+    corner = np.eye(size)[own.argmax()]
+    if own.max() <= 0:
+        # The maximum of a parabola along the edge, as E_ij > 0 >= E_ii, E_jj.
+        share = excess[i, j] - own[[j, i]]
+        corner = share / share.sum() @ np.eye(size)[[i, j]]
+    height = corner @ excess @ corner
+    for mixed in 2.0 ** -np.arange(2, 20):
+        p = (1 - mixed) * corner + mixed / size
+        if p @ excess @ p > height / 2 > 0:
+            return p
+    return np.full(size, 1 / size)
+
+
+# --- Exact arithmetic, where rounding leaves the criterion undecided ---------
+def rounding_doubt(kernel: TextMatrix, found: KernelCriterion) -> str | None:
+    """Why a kernel found compatible is so up to rounding only."""
+    kernel = np.asarray(kernel)
+    noise = _rounding_of(kernel)
+    if found.num_negative and found.level is not None:
+        near = found.greatest > found.level - noise
+        return "The level is that entry, up to rounding." if near else None
+    if found.least_eigenvalue > noise or _is_semidefinite(kernel):
+        return None
+    return "An eigenvalue is 0 up to rounding, and its sign was not shown."
+
+
+def _rounding_of(kernel: np.ndarray) -> float:
+    """Magnitude up to which eigenvalues and entries count as 0."""
+    return 8 * NOISE * len(kernel) * float(np.abs(kernel).max())
+
+
+def _is_semidefinite(kernel: np.ndarray) -> bool:
+    """Whether d'Kd >= 0 for all zero-sum d, in exact rational arithmetic."""
+    from flint import fmpq, fmpq_mat
+
+    if len(kernel) > MAX_ELIMINATED:
+        return False
+    basis = np.eye(len(kernel))[:-1] - np.eye(len(kernel))[-1]
+    form, ways = (
+        fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in matrix])
+        for matrix in ((kernel + kernel.T) / 2, basis)
+    )
+    # A polynomial with real roots has no negative one iff its signs alternate.
+    descending = (ways * form * ways.transpose()).charpoly().coeffs()[::-1]
+    return all((-1) ** k * number >= 0 for k, number in enumerate(descending))
+
+
+def least_direction(
+    matrix: Float[np.ndarray, "texts texts"], normals: Float[np.ndarray, "rows texts"]
+) -> TextVector:
+    """Minimise $d'Md$ over unit vectors d orthogonal to given vectors.
+
+    Eigenvectors from LAPACK are not unique: the sign, and the direction in the
+    eigenspace of a multiple eigenvalue, depend on the processor. So a fixed vector is
+    projected onto the eigenspace of the least eigenvalue.
+    """
+    _, sizes, rows = np.linalg.svd(normals)
+    basis = rows[(sizes > 1e-12 * sizes[0]).sum() :]
+    if not len(basis):
+        return np.zeros(len(matrix))
+    form = basis @ matrix @ basis.T
+    values, vectors = np.linalg.eigh((form + form.T) / 2)
+    least = values <= values[0] + MULTIPLE * np.abs(values).max()
+    space = vectors[:, least].T @ basis
+    # A vector without symmetry, so not orthogonal to the eigenspace by symmetry.
+    d = (space @ np.cos(np.arange(1, len(matrix) + 1))) @ space
+    return d / np.linalg.norm(d)

@@ -1,0 +1,674 @@
+r"""Rewards of a discriminator, and the divergences that they make a generator descend.
+
+A generator step on the reward $\rho(D^*)$ of the optimal discriminator
+$D^* = P / (P + Q)$, held fixed, is the gradient of
+$-D_\varphi(P, Q) = -\sum_i P_i\,\varphi(Q_i / P_i)$ with
+$\varphi'(u) = -\rho(1 / (1 + u))$ and $\varphi(1) = 0$: for
+$\nabla \sum_i P_i\,\varphi(Q_i / P_i) = \sum_i \varphi'(Q_i / P_i)\,\nabla Q_i$. So
+rewards of D and $f$-divergences are the same thing, rising rewards and convex φ.
+
+The objective is a sum of a quality and a diversity,
+$\sum_i Q_i f(P_i) + \sum_i g(Q_i)$ for every P over three or more texts, iff
+$\varphi''(u) = c / u$, iff $\rho(D) = c\,\mathrm{logit}\,D + \mathrm{const}$, and then
+the pair is LL-SE: `check_reward` decides it for a formula of D.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.scipy.special import xlogy
+from jaxtyping import Array, ArrayLike, Float
+
+from qdtheory.bounds.interior_point import (
+    Program,
+    Tangent,
+    face_of,
+    follow_path,
+    require_semidefinite,
+)
+from qdtheory.distributions import (
+    check_distribution,
+    check_finite,
+    check_interior,
+    require_x64,
+)
+from qdtheory.formulas.expressions import Expression, variable
+from qdtheory.formulas.tracing import require_traceable
+from qdtheory.formulas.trees import names
+from qdtheory.functions import (
+    Functional,
+    ScalarFunction,
+    given_scores,
+    scalar_function,
+    total_diversity,
+)
+from qdtheory.proofs.shape import find_hole
+from qdtheory.proofs.signs import find_sign, is_zero, number_sign, sign_of
+from qdtheory.support.numbers import CLOSED, EPS, PerText, Scalar, TextArray
+from qdtheory.support.records import Record
+
+# --- Rewards ------------------------------------------------------------------------
+# Values of D at which rewards given as code are tried, close to both ends.
+GRID = 1 / (1 + np.exp(np.linspace(-20, 20, 2001)))[::-1]
+# SymPy takes seconds to minutes for integrals of longer terms.
+MAX_DEGREE = 6
+# Ratios Q / P at which φ is compared with its tangent at 1.
+RATIOS = np.geomspace(1e-9, 1e9, 1801)
+RewardStatus: TypeAlias = Literal[
+    "pair", "divergence", "constant", "reversed", "another_optimum", "undecided"
+]
+
+
+@dataclass(frozen=True)
+class Reward:
+    r"""A reward of the discriminator's output, with its divergence.
+
+    Attributes:
+        name: display name.
+        of_discriminator: $\rho$, of the probability D that a text is real.
+        phi: $\varphi$, of the ratio Q / P of a text, with
+            $\varphi'(u) = -\rho(1 / (1 + u))$ and $\varphi(1) = 0$. Models descend
+            $\sum_i P_i\,\varphi(Q_i / P_i)$.
+        divergence: that sum in words, if it has a name.
+
+    Example:
+        >>> reward = REWARDS["logit D"]
+        >>> float(reward.of_discriminator(0.75).round(6)), reward.divergence
+        (1.098612, 'KL(Q, P)')
+    """
+
+    name: str
+    of_discriminator: ScalarFunction
+    phi: ScalarFunction
+    divergence: str | None = None
+
+    @property
+    def formula(self) -> Expression | None:
+        """The reward as a formula of D; None if it is known by its code only."""
+        rho = self.of_discriminator
+        return rho if isinstance(rho, Expression) else None
+
+
+def _named(name: str, formula: str, phi: ScalarFunction, divergence: str) -> Reward:
+    return Reward(name, Expression(formula, "D"), phi, divergence)
+
+
+# Each φ in its own form, not by integration: they check each other.
+REWARDS: dict[str, Reward] = {
+    reward.name: reward
+    for reward in (
+        _named("D", "D", lambda u: -jnp.log((1 + u) / 2), "KL(P, M)"),
+        _named(
+            "log D",
+            "log(D)",
+            lambda u: (1 + u) * jnp.log(1 + u) - u + 1 - 2 * jnp.log(2),
+            "2 KL(M, P)",
+        ),
+        _named(
+            "-log(1-D)",
+            "-log(1 - D)",
+            lambda u: xlogy(u, u) - (1 + u) * jnp.log(1 + u) + 2 * jnp.log(2),
+            "2 JS(P, Q)",
+        ),
+        _named("D/(1-D)", "D/(1 - D)", lambda u: -jnp.log(u), "KL(P, Q)"),
+        _named("logit D", "log(D/(1 - D))", lambda u: xlogy(u, u) - u + 1, "KL(Q, P)"),
+        _named("(D/(1-D))**2", "(D/(1 - D))**2", lambda u: 1 / u - 1, "sum P^2/Q - 1"),
+    )
+}
+
+
+def optimal_discriminator(q: PerText, p: PerText) -> TextArray:
+    r"""The probability that a text is real, $D^* = P / (P + Q)$, for equal shares.
+
+    Args:
+        q: the model, shape (N,).
+        p: the real distribution, positive, shape (N,).
+
+    Returns:
+        Probabilities, shape (N,).
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `p` has zeros.
+
+    References:
+        Goodfellow et al. 2014, Proposition 1.
+
+    Example:
+        >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+        >>> optimal_discriminator(q, p).tolist()
+        [0.25, 0.75]
+    """
+    p = check_positive_everywhere(p)
+    q = check_distribution(q, "q", p.size)
+    return p / (p + q)
+
+
+def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
+    r"""The objective that a step ascends, $-\sum_i P_i\,\varphi(Q_i / P_i)$.
+
+    Args:
+        reward: see `REWARDS` and `given_reward`.
+        q: the model, shape (N,).
+        p: the real distribution, positive, shape (N,).
+
+    Returns:
+        A scalar, 0 at Q = P and otherwise negative if the reward rises.
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `p` has zeros.
+
+    References:
+        Nowozin et al. 2016 (f-GAN), for the divergence of each reward.
+
+    Claims: N20.1, N20.2, N20.3, N20.7.
+
+    Example:
+        >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+        >>> float((reward_objective(REWARDS["logit D"], q, p) / np.log(3)).round(12))
+        -0.5
+    """
+    p = check_positive_everywhere(p)
+    q = check_distribution(q, "q", p.size)
+    return -(p * reward.phi(q / p)).sum()
+
+
+def optimal_rewards(reward: Reward, q: PerText, p: PerText) -> TextArray:
+    r"""The reward of each text at the optimal discriminator, $\rho(P / (P + Q))$.
+
+    Computed as $-\varphi'(Q / P)$ where φ has a formula of its own: $1 - D$ would lose
+    the digits of $Q / P$ at a text that the model all but lacks.
+
+    Args:
+        reward: see `REWARDS` and `given_reward`.
+        q: the model, shape (N,).
+        p: the real distribution, shape (N,); a text that it lacks has D = 0.
+
+    Returns:
+        Rewards, shape (N,).
+
+    Raises:
+        ValueError: `q` and `p` are not distributions of one size, or `p` has zeros and
+            the reward is not finite at D = 0.
+
+    Claims: N20.1, N20.8.
+
+    Example:
+        >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+        >>> optimal_rewards(REWARDS["D"], q, p).tolist()
+        [0.25, 0.75]
+    """
+    p = check_rewarded(reward, p)
+    q = check_distribution(q, "q", p.size)
+    lacking = p == 0
+    positive = jnp.where(lacking, 1.0, p)
+    if isinstance(reward.phi, _Integral):
+        rewards = jnp.vectorize(reward.of_discriminator)(positive / (positive + q))
+    else:
+        rewards = -jax.vmap(jax.grad(reward.phi))(q / positive)
+    return jnp.where(lacking, reward.of_discriminator(jnp.zeros(())), rewards)
+
+
+def given_reward(reward: Reward | str | ScalarFunction) -> Reward:
+    """Read a reward: the name of one, a formula of D, or a function of D.
+
+    Args:
+        reward: a name in `REWARDS`; a formula in D, written as an `Expression` is,
+            such as "logit(D)"; or a function of D that JAX can trace.
+
+    Returns:
+        The reward. Its φ is an integral by quadrature if it is none of `REWARDS`,
+        accurate for ratios Q / P from e^-40 to e^40.
+
+    Raises:
+        TypeError: it is none of these, or JAX cannot trace the function.
+        ValueError: the formula cannot be read, or the reward is not finite for every D
+            in (0, 1), or it falls somewhere.
+
+    Example:
+        >>> float(given_reward("2*log(D)").phi(3.0).round(6))
+        4.317766
+        >>> given_reward("D*(1 - D)")
+        Traceback (most recent call last):
+        ...
+        ValueError: the reward D*(1 - D) falls, at D = 0.75 for one; a text that \
+looks more real must be worth more
+    """
+    reward = read_reward(reward)
+    if reward.formula is None:
+        slopes = np.asarray(jax.vmap(jax.grad(reward.of_discriminator))(GRID))
+        falls = GRID[np.argmin(slopes)] if slopes.min() < -1e-12 else None
+    else:
+        _, slope, _ = reward.formula.derivatives()
+        falls = None if is_zero(slope) else find_sign(slope, variable(), -1)
+    if falls is not None:
+        raise ValueError(
+            f"the reward {reward.name} falls, at D = {float(falls):.6g} for one; a "
+            "text that looks more real must be worth more"
+        )
+    return reward
+
+
+def read_reward(reward: Reward | str | ScalarFunction) -> Reward:
+    """Read a reward as `given_reward` does, without asking whether it rises."""
+    if isinstance(reward, Reward):
+        return reward
+    if isinstance(reward, str):
+        if reward in REWARDS:
+            return REWARDS[reward]
+        rho: ScalarFunction = Expression(reward, "D")
+        smooth, hole = find_hole(rho) if rho.is_smooth else (False, None)
+    elif callable(reward):
+        rho = reward
+        require_traceable(rho, np.array(0.5), name="the reward of D")
+        finite = np.isfinite(np.asarray(jax.vmap(rho)(GRID)))
+        smooth, hole = bool(finite.all()), GRID[np.argmin(finite)]
+    else:
+        raise TypeError(
+            "expected a reward, the name of one, a formula of D or a function of D; "
+            f"got {reward!r:.60}"
+        )
+    name = reward if isinstance(reward, str) else getattr(rho, "__name__", "reward")
+    if not smooth:
+        near = "" if hole is None else f"; it is not near D = {float(hole):.6g}"
+        raise ValueError(
+            f"the reward {name} must be finite and smooth for every D in (0, 1){near}"
+        )
+    return Reward(name, rho, _Integral(rho))
+
+
+def reward_of_divergence(phi: str | ScalarFunction) -> Reward:
+    r"""The reward that makes a generator descend a given $f$-divergence.
+
+    Solves $\varphi'(u) = -\rho(1 / (1 + u))$: $\rho(D) = -\varphi'((1 - D) / D)$.
+
+    Args:
+        phi: φ of the ratio u = Q / P, convex: a formula in u, or a function that JAX
+            can differentiate.
+
+    Returns:
+        The reward, with φ less its value at 1.
+
+    Raises:
+        TypeError: it is neither, or JAX cannot trace the function.
+        ValueError: the formula cannot be read or has an absolute value, or φ is not
+            convex, as its reward falls.
+
+    References:
+        Nowozin et al. 2016, Table 2, for the derivatives.
+
+    Claims: N20.4.
+
+    Example:
+        >>> reward = reward_of_divergence("(u - 1)**2")
+        >>> float(reward.of_discriminator(0.25))
+        -4.0
+    """
+    if isinstance(phi, str):
+        given: ScalarFunction = Expression(phi, "u")
+        if "where" in names(given._tree):  # a formula takes its signs on (0, 1) alone
+            raise ValueError(f"phi is without absolute values as a text, got {phi}")
+    elif callable(phi):
+        given = phi
+        require_traceable(given, np.array(0.5), name="phi(u)")
+    else:
+        raise TypeError(f"expected a formula in u or a function of u, got {phi!r:.60}")
+    name = getattr(given, "__name__", "phi")
+    rho = _reward_formula(given) if isinstance(given, Expression) else None
+    found = given_reward(rho.text if rho else _MinusSlope(given, name))
+    return Reward(found.name, found.of_discriminator, _Shifted(given), None)
+
+
+class RewardVerdict(Record):
+    """What a generator optimises that is rewarded with a function of the optimal D.
+
+    Attributes:
+        reward: the name or formula.
+        divergence: the divergence that it descends, in words; None if it has no name.
+        phi: its φ as a formula of u = Q / P; None if no closed form was found.
+        rises: whether the reward is proved to rise on all of (0, 1); None: not decided.
+        falls_at: a D near which it falls, or None.
+        is_pair: whether the objective is a quality-diversity pair, for every P; None:
+            not decided.
+        pair: the pair, such as "2 LL + 2 SE", or None.
+        optimum: the models that the objective is greatest at, in words.
+        status: "pair" and "divergence": it is greatest at Q = P alone, and is a pair
+            or not known to be one; "constant": it is the same everywhere; "reversed":
+            the reward falls everywhere; "another_optimum": some model was found to be
+            better than P; "undecided": none was, on a grid.
+    """
+
+    reward: str
+    divergence: str | None
+    phi: str | None
+    rises: bool | None
+    falls_at: float | None
+    is_pair: bool | None
+    pair: str | None
+    optimum: str
+    status: RewardStatus
+
+
+def check_reward(reward: Reward | str) -> RewardVerdict:
+    r"""Find what a reward of the optimal discriminator optimises.
+
+    Args:
+        reward: a reward with a formula, a name in `REWARDS`, or a formula of D.
+
+    Returns:
+        The verdict. Signs and identities in it are proved, but for the optimum of a
+        reward that falls, which is judged on a grid of ratios Q / P.
+
+    Raises:
+        TypeError: it is neither a reward nor text.
+        ValueError: the formula cannot be read, the reward is not finite for every D in
+            (0, 1), or it has no formula.
+
+    References:
+        That the logit alone is a pair is ours, and machine-checked: `logit_is_LL_SE`
+        and `only_the_logit` in proofs/LogitTheorem.v.
+
+    Claims: N20.6.
+
+    Example:
+        >>> verdict = check_reward("2*log(D) - 2*log(1 - D) + 1")
+        >>> verdict.divergence, verdict.is_pair, verdict.pair
+        ('2 KL(Q, P)', True, '2 LL + 2 SE')
+        >>> check_reward("D*(1 - D)").falls_at
+        0.75
+    """
+    read = read_reward(reward)
+    if read.formula is None:
+        raise ValueError(f"{read.name} is code; the proofs need a formula of D")
+    x = variable()
+    _, slope, _ = read.formula.derivatives()
+    falls = None if is_zero(slope) else find_sign(slope, x, -1)
+    sign = sign_of(slope, x)
+    rises = False if falls is not None or sign.value == 0 else sign.value == 1 or None
+    weight = _constant(slope * x * (1 - x), x)
+    if weight is not None:
+        is_pair = number_sign(weight) == 1
+    else:
+        is_pair = False if _differs(slope, x) else None
+    status, optimum = _optimum(read, rises, sign.value)
+    return RewardVerdict(
+        reward=read.name,
+        divergence=_name(slope, x),
+        phi=_closed_form(read.formula, read.phi),
+        rises=rises,
+        falls_at=None if falls is None else float(falls),
+        is_pair=is_pair,
+        pair=f"{_times(weight, 'LL')} + {_times(weight, 'SE')}" if is_pair else None,
+        optimum=optimum,
+        status="pair" if is_pair else status,
+    )
+
+
+def check_positive_everywhere(p: PerText, size: int | None = None) -> Array:
+    """Check a real distribution that must have no zeros."""
+    why = ": the optimal discriminator is certain of a text that P lacks"
+    return check_interior(p, f"{why}, and its reward may be infinite", size)
+
+
+def check_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
+    """Check a distribution, without zeros if the reward is infinite at D = 0."""
+    p = check_distribution(p, name)
+    if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
+        with np.errstate(all="ignore"):
+            least = float(reward.of_discriminator(jnp.zeros(())))
+        if not np.isfinite(least):
+            raise ValueError(
+                f"{name} must be positive everywhere for the reward {reward.name}, "
+                f"which is {least} at a text that is never real, where D = 0; mix in a "
+                "little of the uniform distribution, or take a reward such as D"
+            )
+    return p
+
+
+@dataclass(frozen=True)
+class _Integral:
+    """φ of a reward by Gauss-Legendre quadrature, over t with v = e^t."""
+
+    reward: ScalarFunction
+
+    def __call__(self, u: ArrayLike) -> Array:
+        nodes, weights = np.polynomial.legendre.leggauss(200)
+        s, weights = (1 + nodes) / 2, weights / 2
+        log_u = jnp.log(jnp.asarray(u, float))[..., None]
+        t = log_u * s
+        values = jnp.vectorize(self.reward)(jax.nn.sigmoid(-t)) * jnp.exp(t)
+        return -(log_u * weights * values).sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class _MinusSlope:
+    """The reward of a φ given as code."""
+
+    phi: ScalarFunction
+    __name__: str
+
+    def __call__(self, d: ArrayLike) -> Array:
+        return -jax.grad(self.phi)((1 - d) / d)
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    """φ less its value at 1."""
+
+    phi: ScalarFunction
+
+    def __call__(self, u: ArrayLike) -> Array:
+        return jnp.vectorize(self.phi)(u) - self.phi(jnp.ones(()))
+
+
+def _reward_formula(phi: Expression) -> Expression | None:
+    """The reward as a formula; None if it has no short one."""
+    import sympy
+
+    _, slope, _ = phi.derivatives()
+    d = sympy.Symbol("D", positive=True)
+    try:
+        rho = sympy.simplify(-slope.subs(variable(), (1 - d) / d))
+        return Expression(str(rho), "D")
+    except ValueError:  # a constant such as E, or a long formula
+        return None
+
+
+def _constant(h: Any, x: Any) -> Any:
+    """The value of a formula that is proved not to depend on x, or None."""
+    import sympy
+
+    if not is_zero(h.diff(x)):
+        return None
+    return sympy.nsimplify(sympy.simplify(h.subs(x, sympy.Rational(1, 2))))
+
+
+def _differs(slope: Any, x: Any) -> bool:
+    """Whether x (1 - x) times the slope is proved to differ at two places."""
+    import sympy
+
+    h = slope * x * (1 - x)
+    places = [sympy.Rational(n, 7) for n in (1, 2, 3, 5, 6)]
+    gaps = (number_sign(h.subs(x, a) - h.subs(x, places[0])) for a in places[1:])
+    return any(gap in (1, -1) for gap in gaps)
+
+
+def _times(weight: Any, name: str) -> str:
+    if abs(weight) == 1:
+        return name if weight == 1 else f"-{name}"
+    return f"({weight}) {name}" if weight.is_Add else f"{weight} {name}"
+
+
+def _name(slope: Any, x: Any) -> str | None:
+    """The divergence, if the reward is one of `REWARDS` up to scale and shift."""
+    for known in REWARDS.values():
+        if known.formula is None or known.divergence is None:
+            continue
+        scale = _constant(slope / known.formula.derivatives()[1], x)
+        if scale:
+            factor, name = re.findall(r"^(\d*) ?(.*)", known.divergence)[0]
+            name = f"({name})" if " - " in name and scale != 1 else name
+            return _times(scale * int(factor or 1), name)
+    return None
+
+
+def _closed_form(rho: Expression, phi: ScalarFunction) -> str | None:
+    """φ with its linear term left out, if SymPy integrates each term of the reward."""
+    import sympy
+
+    x, u = variable(), sympy.Symbol("u", positive=True)
+    # Forced, as log(x/(1 - x)) is no difference to SymPy; the end of this checks it.
+    split = sympy.expand_log(rho.symbolic(x), force=True)
+    terms = sympy.Add.make_args(sympy.expand_mul(split))
+    if not all(_is_short(term, x) for term in terms):
+        return None
+    of_ratio = [sympy.simplify(term.subs(x, 1 / (1 + u))) for term in terms]
+    whole = sum(sympy.integrate(-_split_logs(term), u) for term in of_ratio)
+    whole = sympy.expand(_split_logs(sympy.expand(whole)))
+    bent = sum(t for t in sympy.Add.make_args(whole) if t.diff(u, 2) != 0)
+    found = sympy.collect(bent, list(sympy.sympify(bent).atoms(sympy.log)))
+    found = found - sympy.sympify(found).subs(u, 1)
+    # Another route: by quadrature, with the linear term.
+    at = np.array([0.3, 0.7, 2.0, 5.0])
+    try:
+        gap = np.array([complex(found.subs(u, v)) for v in at]) - np.asarray(phi(at))
+    except TypeError:  # an integral that SymPy did not solve
+        return None
+    line = gap[0] / (at[0] - 1) * (at - 1)
+    return str(found) if np.abs(gap - line).max() <= 1e-9 else None
+
+
+def _is_short(term: Any, x: Any) -> bool:
+    """Whether SymPy integrates a term at once: powers, and one logarithm at most."""
+    import sympy
+
+    log_of, powers = None, {}
+    for factor in sympy.Mul.make_args(term):
+        base, exponent = factor.as_base_exp()
+        if base in (x, 1 - x) and exponent.is_Rational and abs(exponent) <= MAX_DEGREE:
+            powers[base] = exponent
+        elif isinstance(base, sympy.log) and exponent == 1 and log_of is None:
+            log_of = base.args[0]
+        elif factor.has(x):
+            return False
+    a, b = (sympy.sympify(powers.get(base, 0)) for base in (x, 1 - x))
+    if log_of is None:  # an integral of u^b (1 + u)^(-a - b)
+        return b.is_Integer or a + b == 0 or max(a.q, b.q) <= 2
+    if log_of in (x, 1 - x):
+        return all(power.is_Integer and power >= 0 for power in (a, b))
+    return not powers and log_of.is_polynomial(x) and sympy.degree(log_of, x) == 1
+
+
+def _split_logs(h: Any) -> Any:
+    """Write logarithms of fractions as differences."""
+    import sympy
+
+    fractions = h.replace(sympy.log, lambda a: sympy.log(sympy.together(a)))
+    return sympy.expand_log(fractions, force=True)
+
+
+def _optimum(
+    reward: Reward, rises: bool | None, sign: int | None
+) -> tuple[RewardStatus, str]:
+    """The models that the objective is greatest at."""
+    if sign == 0:
+        return "constant", "every Q: the reward is constant"
+    if rises:
+        return "divergence", "Q = P alone"
+    if sign == -1:
+        return "reversed", "the rarest text alone, for a reward that falls everywhere"
+    above = np.asarray(reward.phi(RATIOS))
+    tangent = float(reward.of_discriminator(0.5)) * (1 - RATIOS)
+    below = above - tangent < -1e-9 * (1 + np.abs(above))
+    if not below.any():
+        return "undecided", "Q = P, judged on a grid"
+    worst = RATIOS[np.argmin((above - tangent) / (1 + RATIOS))]
+    better = f"not Q = P: some model with Q = {worst:.2g} P on a text is better"
+    return "another_optimum", better
+
+
+# --- Implied truths -----------------------------------------------------------------
+class ImpliedTruths(Record):
+    r"""The family of distributions that no model beats, by the price of diversity.
+
+    Attributes:
+        prices: $\eta$, quality per unit of diversity, ascending.
+        p: the distributions, one a price, shape (prices, N).
+        quality: U of each.
+        diversity: V of each.
+        gap: the most by which a model can exceed it in $U + \eta V$, by weak duality.
+    """
+
+    prices: Float[Array, " prices"]
+    p: Float[Array, "prices texts"]
+    quality: Float[Array, " prices"]
+    diversity: Float[Array, " prices"]
+    gap: Float[Array, " prices"]
+
+
+def implied_truths(
+    scores: PerText | Sequence[int | float],
+    diversity: Functional | str,
+    prices: Float[ArrayLike, " prices"] | Sequence[int | float],
+) -> ImpliedTruths:
+    r"""The maximisers of $U + \eta V$, which a benchmark of U and V takes for perfect.
+
+    Args:
+        scores: r, the quality of each text, finite, shape (N,).
+        diversity: V, maps a distribution to a scalar; strictly concave, twice
+            differentiable at positive Q, JAX-traceable. Or g, a formula in x or a name,
+            for $V = \sum_i g(Q_i)$.
+        prices: $\eta$, positive, shape (prices,).
+
+    Returns:
+        One distribution a price, with a bound on its distance from the optimum.
+
+    Raises:
+        TypeError: the scores are not numbers.
+        ValueError: a score or a price is not finite, a price is not positive, or V is
+            not concave or lacks derivatives.
+
+    References:
+        Boyd and Vandenberghe 2004, section 4.7.4, for the scalarisation.
+
+    Claims: N25.7.
+
+    Example:
+        >>> found = implied_truths([0.0, 1.0], "-x*log(x)", [1.0])
+        >>> print(found.p.round(4))  # the softmax of the scores
+        [[0.2689 0.7311]]
+    """
+    require_x64()
+    r = given_scores(scores)
+    eta = np.sort(np.asarray(prices, dtype=float))
+    check_finite(r, "scores")
+    if eta.ndim != 1 or not eta.size or not ((eta > 0) & (eta < np.inf)).all():
+        raise ValueError("prices must be positive numbers, one or more")
+    if isinstance(diversity, str):
+        diversity = partial(total_diversity, scalar_function(diversity, "g"))
+    face = face_of(partial(diversity), r)  # what is compiled of it is kept by object
+    start = face.tangent(np.full(r.size, 1 / r.size))
+    found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
+    points = np.array([at.x for at, _ in found])
+    values, gaps = [at.value for at, _ in found], eta * [gap for _, gap in found]
+    return ImpliedTruths(*map(jnp.asarray, (eta, points, points @ r, values, gaps)))
+
+
+def _best(program: Program, start: Tangent, u: np.ndarray) -> tuple[Tangent, float]:
+    """Maximise u . x + V(x), with the most by which its tangent exceeds the value."""
+    unit = float(np.ptp(u)) + max(float(np.ptp(start.slope)), EPS * start.size)
+    best, least = start, np.inf
+    for at, _ in follow_path(program, start, unit):
+        gap = float((u - u @ at.x + at.slope).max())
+        if gap < least:
+            best, least = at, gap
+            require_semidefinite(at)
+        if least <= CLOSED * unit:
+            break
+    return best, least

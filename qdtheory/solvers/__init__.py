@@ -1,5 +1,0 @@
-"""Optimisation over the simplex, with arrays in and arrays out."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

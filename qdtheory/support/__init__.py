@@ -1,0 +1,1 @@
+"""Numbers, records, tables of text, packages and progress: no mathematics."""

@@ -1,0 +1,341 @@
+"""The compatible quality of a diversity, its divergence, and what a misfit costs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lab.metrics.scoring_rules import bregman_divergence, local_discrepancy
+from refusals import refused
+
+import qdtheory as qd
+from qdtheory.proofs.optimality import examine, metrics_of
+
+N = 20
+groups = np.random.default_rng(3).dirichlet(np.ones(5), N)
+
+
+def entropy(q):
+    return qd.functions.SE(q).sum()
+
+
+def repetition(q):
+    return qd.functions.NRR(q).sum()
+
+
+def tsallis(q):
+    return qd.Tsallis(1.5)(q).sum()
+
+
+def group_entropy(q):
+    """Of groups that share the texts: concave, no sum over texts, flat in places."""
+    return qd.functions.SE(groups.T @ q).sum()
+
+
+def spherical(q):
+    return -jnp.linalg.norm(q)
+
+
+def groups_in_four(q):
+    return (1 - (1 - groups.T @ q) ** 4).sum()
+
+
+DIVERSITIES = entropy, repetition, tsallis, group_entropy, spherical, groups_in_four
+
+
+def interior(rng, size=N, count=None):
+    return 0.95 * rng.dirichlet(np.ones(size), count) + 0.05 / size
+
+
+def zero_sum(x):
+    return np.asarray(x) - np.mean(x)
+
+
+@pytest.mark.claim("N16.1")
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+def test_scores_are_what_text_by_text_differences_give(diversity):
+    rng = np.random.default_rng(0)
+    scores = qd.compatible_quality(diversity).text_quality
+    value = jax.jit(jax.vmap(diversity))
+    for p in interior(rng, count=5):
+        ways = 1e-6 * (np.eye(N) - 1 / N)
+        rise = (value(p + ways) - value(p - ways)) / 2e-6
+        # Central differences: 1e-16 / 1e-6 of rounding, and a third derivative, which
+        # is below 1 / P^2 = 2e5, times 1e-12.
+        np.testing.assert_allclose(zero_sum(scores(p)), -zero_sum(rise), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N16.2")
+@pytest.mark.parametrize("diversity", [tsallis, group_entropy, groups_in_four])
+def test_no_model_beats_p_by_more_than_the_bound(diversity):
+    rng = np.random.default_rng(1)
+    pair = qd.compatible_quality(diversity)
+    both = jax.jit(
+        jax.vmap(lambda q, p: (pair.quality(q, p), pair.diversity(q)), (0, None))
+    )
+    for p in interior(rng, count=12):
+        found = qd.quality_discrepancy(pair, p)
+        assert 0 <= found.qdisc <= found.upper_bound <= 1e-9
+        q = np.vstack([p, interior(rng, count=300), 0.99 * p + 0.01 * interior(rng)])
+        u, v = both(q, p)
+        beats = qd.dominance(u[1:] - 1e-13, v[1:] - 1e-13, u[0], v[0])
+        assert not beats.either.any()
+
+
+@pytest.mark.claim("N16.3")
+@pytest.mark.parametrize("diversity", [entropy, repetition, group_entropy])
+def test_divergence_is_the_integral_of_the_curvature(diversity):
+    rng = np.random.default_rng(8)
+    found = jax.jit(lambda q, p: bregman_divergence(diversity, q, p))
+    # D = int_0^1 (1 - s) d'(-H)(P + s d) d ds by Gauss-Legendre, in so many points that
+    # probabilities of 1 / 400 at an end cost no digits.
+    nodes, weights = np.polynomial.legendre.leggauss(100)
+    s, weights = (1 + nodes) / 2, weights / 2
+    for share in np.geomspace(0.01, 1, 20):
+        p = interior(rng)
+        d = share * (interior(rng) - p)
+        path = p + s[:, None] * d
+        curve = {
+            repetition: 2 * (d @ d) * np.ones(100),
+            entropy: (d**2 / path).sum(axis=1),
+            group_entropy: ((d @ groups) ** 2 / (path @ groups)).sum(axis=1),
+        }[diversity]
+        expected = weights @ ((1 - s) * curve)
+        # V is at most 3, and its rounding is what D loses.
+        np.testing.assert_allclose(found(p + d, p), expected, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.claim("N16.4")
+@pytest.mark.parametrize("diversity", [spherical, groups_in_four])
+def test_one_per_cent_off_is_beaten(diversity):
+    rng = np.random.default_rng(2)
+    noise = zero_sum(rng.normal(size=N))
+    fitting = qd.compatible_quality(diversity).text_quality
+
+    def scores(p):
+        return fitting(p) + 0.01 * jnp.std(fitting(p)) * noise / noise.std()
+
+    metrics = metrics_of(qd.ConcavePair(scores, diversity).quality, diversity)
+    witnesses = [examine(metrics, p).witness for p in interior(rng, count=30)]
+    assert all(w is not None and w.quality_gain > 0 for w in witnesses)
+
+
+@pytest.mark.claim("N16.5")
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+def test_is_a_proper_scoring_rule(diversity):
+    rng = np.random.default_rng(3)
+
+    @jax.jit
+    def payments(q, p):
+        slope = -jax.grad(diversity)(p)
+        payment = -diversity(p) + slope - slope @ p
+        return q @ payment, -diversity(q), bregman_divergence(diversity, q, p)
+
+    for p, q in interior(rng, count=(10, 2)):
+        paid, best, divergence = payments(q, p)
+        assert best - paid >= -1e-13
+        np.testing.assert_allclose(best - paid, divergence, atol=1e-13)
+
+
+def test_p_is_not_beaten_and_a_convex_diversity_is_refused():
+    p = interior(np.random.default_rng(4))
+    verdict = qd.check_compatibility(qd.compatible_quality(spherical), p)
+    assert verdict.status == "not_beaten_at_p"
+    convex = qd.compatible_quality(lambda q: jnp.square(q).sum())
+    assert qd.check_compatibility(convex, p).compatible is not True
+
+
+@pytest.mark.claim("N16.6")
+def test_where_p_maximises_v_quality_decides_among_the_maximisers():
+    # Two groups of two texts: all q with equal groups maximise V.
+    def of_groups(q):
+        return qd.functions.SE(jnp.stack([q[0] + q[1], q[2] + q[3]])).sum()
+
+    p = np.full(4, 0.25)
+    q = np.array([0.5, 0, 0.25, 0.25])
+    assert float(of_groups(q) - of_groups(p)) == 0
+    scores = np.array([1.0, 0, 0, 0])
+    assert scores @ q > scores @ p
+    # Scores that see the groups only: no maximiser is better.
+    rivals = np.random.default_rng(5).dirichlet(np.ones(4), 2000)
+    gain = (rivals - p) @ np.array([1.0, 1, 0, 0])
+    rise = jax.vmap(of_groups)(rivals) - of_groups(p)
+    assert not ((gain > 0) & (rise >= 0)).any()
+
+
+@pytest.mark.claim("N16.7")
+@pytest.mark.parametrize(("shift", "beaten"), [(-1, False), (0, False), (0.05, True)])
+def test_zeros_in_p_only_bound_the_score_from_above(shift, beaten):
+    p = np.array([0.5, 0.3, 0.2, 0.0])
+    scores = 2 * p + shift * np.array([0, 0, 0, 1])
+    best = 0.0
+    for eta in np.linspace(0.9, 1.1, 401):
+        # The best model at this price: the projection of scores / 2 eta.
+        down = np.sort(scores)[::-1] / (2 * eta)
+        excess = (np.cumsum(down) - 1) / np.arange(1, 5)
+        q = np.maximum(scores / (2 * eta) - excess[down > excess][-1], 0)
+        if q @ q <= p @ p + 1e-15:
+            best = max(best, float((q - p) @ scores))
+    assert (best > 1e-6) == beaten
+    assert beaten or best <= 1e-15
+
+
+def test_zeros_give_an_infinite_or_a_finite_divergence():
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.3, 0.6, 0.1])
+    assert bregman_divergence(entropy, q, p) == np.inf
+    known = qd.kl_divergence(p, q)
+    np.testing.assert_allclose(bregman_divergence(entropy, p, q), known)
+    assert float(bregman_divergence(repetition, q, p)) == pytest.approx(0.06)
+
+
+@pytest.mark.claim("N16.8")
+def test_at_a_kink_every_supergradient_fits():
+    # V = -|q - p|_1 has its kink at p in every coordinate.
+    rng = np.random.default_rng(6)
+    p = np.array([0.4, 0.4, 0.15, 0.05])
+    rivals = rng.dirichlet(np.ones(4), 5000)
+    rise = p.max() - rivals.max(axis=1)
+    for share in rng.random(20):
+        scores = np.array([share, 1 - share, 0, 0])
+        # V(Q) <= V(P) - scores (Q - P): the supergradient's inequality.
+        assert (rise + (rivals - p) @ scores <= 1e-15).all()
+    outside = np.array([1.2, -0.2, 0, 0])
+    assert (rise + (rivals - p) @ outside > 1e-3).any()
+
+
+@pytest.mark.claim("N16.9")
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_gradient_of_self_bleu_has_a_candidate_and_a_reference_role(k):
+    space = qd.TextSpace(2, 3)
+    q = np.random.default_rng(k).dirichlet(np.ones(8))
+    slope = -jax.grad(qd.BleuPair(space, 2, k, k).diversity)(q)
+    candidate = qd.BleuPair(space, 2, k, k).text_quality(q)
+    # The reference role by bumping the references only, in the closed form.
+    role = jax.grad(lambda r: qd.expected_bleu(space, q, r, 2, k)[1])(q)
+    np.testing.assert_allclose(slope, candidate + role, rtol=1e-12)
+    total = float(slope @ q)  # Euler: V is homogeneous of degree k + 1
+    assert total == pytest.approx((k + 1) * float(candidate @ q), rel=1e-12)
+
+
+@pytest.mark.claim("N16.27")
+def test_one_reference_has_two_equal_roles_at_one_length_only():
+    def roles(space, order, q):
+        """E BLEU of each text against q, and of q against each text, by counting."""
+        texts = [row[row >= 0].tolist() for row in space.tokens]
+        scores = [
+            qd.text.bleu_scores(texts, [text], order, smoothing=None)[:, -1]
+            for text in texts
+        ]
+        return np.transpose(scores) @ q, scores @ q
+
+    rng = np.random.default_rng(27)
+    for space in (qd.TextSpace(2, 4), qd.TextSpace(3, 2)):
+        q = rng.dirichlet(np.ones(space.num_texts))
+        for order in (1, 2):
+            np.testing.assert_allclose(*roles(space, order, q), atol=1e-14)
+    several = qd.TextSpace(3, (1, 2, 3))
+    q = rng.dirichlet(np.ones(several.num_texts))
+    for order in (1, 2):
+        first, second = roles(several, order, q)
+        slope = -jax.grad(qd.BleuPair(several, order, 1, 1).diversity)(q)
+        np.testing.assert_allclose(slope, first + second, atol=1e-13)
+        # Even up to scale and shift the first role is not minus the gradient.
+        assert np.corrcoef(first, first + second)[0, 1] < 1 - 1e-5
+
+
+@pytest.mark.claim("N16.10")
+def test_local_discrepancy_is_the_least_price_in_closed_form():
+    rng = np.random.default_rng(9)
+    for size in np.geomspace(0.01, 0.5, 8):
+        p = interior(rng, 6)
+        scores = np.log(p) + size * zero_sum(rng.normal(size=6))
+        pair = qd.ConcavePair(lambda p, s=scores: jnp.asarray(s), entropy)
+        # For the entropy the inverse metric is the covariance under P.
+        u, v = scores - p @ scores, -np.log(p) + p @ np.log(p)
+        a, b, c = p @ (u * u), p @ (u * v), p @ (v * v)
+        found = local_discrepancy(pair, p)
+        np.testing.assert_allclose(found, np.sqrt(a * c) + b, rtol=1e-7, atol=1e-14)
+
+
+@pytest.mark.claim("N14.9", "N16.11")
+@pytest.mark.parametrize("diversity", [spherical, tsallis, repetition])
+def test_small_mismatch_costs_what_the_formula_says(diversity):
+    rng = np.random.default_rng(7)
+    p, noise = interior(rng, 8), zero_sum(rng.normal(size=8))
+    due = qd.compatible_quality(diversity).text_quality(p)
+    costs = []
+    for size in (0.005, 0.01):
+        scores = due + size * float(jnp.std(due)) * noise
+        pair = qd.ConcavePair(lambda p, scores=scores: scores, diversity)
+        exact = qd.quality_discrepancy(pair, p)
+        # The solver's bounds are 1e-11 of the scores' range apart, QDisc some 1e-5.
+        assert exact.upper_bound == pytest.approx(exact.qdisc, rel=1e-3)
+        assert exact.qdisc == pytest.approx(local_discrepancy(pair, p), rel=0.02)
+        costs.append(exact.qdisc)
+    # The next order is smaller by the size times a factor of a few.
+    assert costs[1] / costs[0] == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.claim("N16.12")
+def test_strong_convexity_bounds_the_distance():
+    rng = np.random.default_rng(10)
+    found = {
+        v: jax.jit(lambda q, p, v=v: bregman_divergence(v, q, p))
+        for v in (entropy, repetition, group_entropy)
+    }
+    blind = np.linalg.svd(groups.T)[2][5:]
+    for share in np.geomspace(0.001, 1, 60):
+        p = rng.dirichlet(np.ones(N))
+        q = (1 - share) * p + share * rng.dirichlet(np.ones(N))
+        assert np.abs(q - p).sum() ** 2 <= 2 * float(found[entropy](q, p)) + 1e-13
+        squares = ((q - p) ** 2).sum()
+        assert squares == pytest.approx(float(found[repetition](q, p)), abs=1e-14)
+        way = blind.T @ (blind @ zero_sum(rng.normal(size=N)))
+        moved = p + 0.5 * way * (p / np.abs(way)).min()
+        assert abs(float(found[group_entropy](moved, p))) <= 1e-13
+
+
+PAIR = qd.compatible_quality(repetition)
+FLAT = qd.ConcavePair(lambda p: p, lambda q: qd.functions.SE(q[:2]).sum())
+
+
+def test_bad_input(as_a_user):
+    p, half = np.full(4, 0.25), np.ones(2) / 2
+    refused(
+        ("positive everywhere", local_discrepancy, PAIR, np.array([1.0, 0.0])),
+        ("must be negative definite", local_discrepancy, FLAT, p),
+        ("p must sum to 1", PAIR.text_quality, np.ones(3)),
+        ("q must have 2 entries, got 4", bregman_divergence, repetition, p, half),
+    )
+
+
+def test_a_quality_without_a_slope_costs_nothing():
+    p = np.array([0.5, 0.3, 0.2])
+    constant = qd.ConcavePair(jnp.ones_like, repetition)
+    assert local_discrepancy(constant, p) == pytest.approx(0, abs=1e-15)
+
+
+def test_equal_diversities_make_equal_pairs():
+    assert qd.compatible_quality(entropy) == qd.compatible_quality(entropy)
+    assert qd.compatible_quality(entropy).name == "compatible with entropy"
+
+
+@pytest.mark.claim("N14.14")
+def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
+    rng = np.random.default_rng(14)
+    models = rng.dirichlet(np.full(5, 0.5), 20_000)
+    for p in rng.dirichlet(np.ones(5), 5):
+        near = np.vstack([models, 0.99 * p + 0.01 * models])
+        gain = (near - p) @ p
+        for power in (0.5, 1, 2, 3):
+            norm = np.linalg.norm(near, axis=1) ** power
+            rise = np.linalg.norm(p) ** power - norm
+            # By Cauchy and Schwarz more of P . Q needs a longer Q; rounding.
+            assert not ((gain > 1e-14) & (rise > 1e-14)).any()
+        other = np.sum(p**3) - np.sum(near**3, axis=1)
+        assert ((gain > 1e-14) & (other > 1e-14)).any()
+
+
+def test_the_name_of_a_diversity_is_no_function(as_a_user):
+    with pytest.raises(TypeError, match=r"diversity must be a function .*, got 'SE'"):
+        qd.compatible_quality("SE")

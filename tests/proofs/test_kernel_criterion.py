@@ -1,0 +1,259 @@
+"""The criterion for kernel pairs against searches of P and Q."""
+
+from collections import Counter
+from itertools import product
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from lab import corpora
+
+import qdtheory as qd
+from qdtheory.kernels import bleu_kernel
+from qdtheory.proofs.kernel_criterion import (
+    dominating_model,
+    kernel_criterion,
+    least_direction,
+)
+
+ISOSCELES = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1]])
+RING = np.stack([np.roll([1, 0.9, 0.1, 0.9], k) for k in range(4)])
+
+
+def assert_beaten(kernel, witness):
+    """P is interior, and Q gains in both metrics, by the differences themselves."""
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    assert p.min() > 0
+    assert q.min() >= 0
+    assert abs(p.sum() - 1) + abs(q.sum() - 1) <= 1e-12
+    assert (q - p) @ kernel @ p > 0
+    assert (p - q) @ kernel @ (p + q) > 0
+
+
+@pytest.mark.claim("N16.26")
+@pytest.mark.parametrize("size", [1, 3, 30])
+def test_cosines_of_embeddings_are_safe_and_blind(size):
+    rng = np.random.default_rng(size)
+    vectors = rng.normal(size=(12, size))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[11] = vectors[10]  # two texts with one embedding
+    kernel = vectors @ vectors.T
+    assert kernel_criterion(kernel).compatible
+    pair, p = qd.KernelPair(kernel), rng.dirichlet(np.ones(12))
+    for q in rng.dirichlet(np.full(12, 0.3), 300):
+        gains = pair.quality(q, p) - pair.quality(p, p), (p - q) @ kernel @ (p + q)
+        assert min(gains) <= 1e-14
+    q = p.copy()
+    q[10:] = p[10] + p[11], 0
+    assert pair.quality(q, p) == pytest.approx(float(pair.quality(p, p)), abs=1e-14)
+    assert pair.diversity(q) == pytest.approx(float(pair.diversity(p)), abs=1e-14)
+
+
+# --- The criterion -------------------------------------------------------------------
+
+
+@pytest.mark.claim("N16.14")
+@pytest.mark.parametrize(
+    ("vocab_size", "length", "order", "negative", "least"),
+    [
+        (4, 3, 1, 0, 0.0),
+        (4, 3, 2, 34, -0.4595),
+        (2, 3, 2, 2, -0.2845),
+        (3, 4, 2, 26, -1.7699),
+        (3, 4, 3, 48, -0.4520),
+        (3, 4, 4, 0, 1.0),
+    ],
+)
+def test_negative_eigenvalues_of_bleu(vocab_size, length, order, negative, least):
+    kernel = bleu_kernel(qd.TextSpace(vocab_size, length), order)
+    found = kernel_criterion(kernel)
+    assert found.num_negative == negative
+    assert found.least_eigenvalue == pytest.approx(least, abs=5e-5)
+    assert found.compatible == (negative == 0)
+    assert ("every interior P is dominated" in found.reason) == (negative > 1)
+    # Bordered by ones, a matrix has one more negative eigenvalue than on zero-sum
+    # vectors, whatever the border's size.
+    n = len(kernel)
+    bordered = np.block(
+        [[kernel, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+    )
+    assert (np.linalg.eigvalsh(bordered) < -1e-9).sum() == negative + 1
+    if negative:
+        assert_beaten(kernel, found.witness)
+
+
+@pytest.mark.claim("N16.15")
+def test_two_negative_eigenvalues_beat_every_interior_p():
+    rng = np.random.default_rng(0)
+    kernel = bleu_kernel(qd.TextSpace(3, 3), 2)
+    assert kernel_criterion(kernel).all_dominated
+    pair = qd.KernelPair(kernel)
+    for concentration in (0.3, 1.0, 10.0):
+        for p in rng.dirichlet(np.full(27, concentration), 10):
+            if p.min() > 0:
+                witness = dominating_model(kernel, p)
+                assert_beaten(kernel, witness)
+                gain = pair.quality(witness.q, p) - pair.quality(p, p)
+                assert float(gain) == pytest.approx(witness.quality_gain, abs=1e-14)
+    verdict = qd.check_compatibility(pair, rng.dirichlet(np.ones(27)))
+    assert verdict.compatible is False
+
+
+@pytest.mark.claim("N16.16")
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+def test_criterion_agrees_with_attacks(size):
+    """A found witness is checked, and compatible kernels are attacked."""
+    rng = np.random.default_rng(size)
+    kinds = Counter()
+    for k in range(120):
+        a, v = rng.normal(size=(size, size)), 1.5 + rng.random(size)
+        kernel = [
+            a + a.T,
+            0.1 * a @ a.T - np.outer(v, v),  # one negative eigenvalue, mostly
+            np.round(a + a.T),  # ties and singular kernels
+        ][k % 3]
+        found = kernel_criterion(kernel)
+        kinds[found.compatible, min(found.num_negative, 2)] += 1
+        if not found.compatible:
+            d = np.asarray(found.direction)
+            assert abs(d.sum()) <= 1e-12
+            assert d @ kernel @ d < 0
+            assert (kernel @ d).min() < 0 < (kernel @ d).max()
+            assert_beaten(kernel, found.witness)
+            continue
+        p = rng.dirichlet(np.full(size, 0.7), 200)
+        q = np.vstack([rng.dirichlet(np.full(size, 0.4), 200), np.eye(size)])
+        own, other = ((x @ kernel * x).sum(axis=1) for x in (p, q))
+        u, fall = p @ kernel @ q.T - own[:, None], other - own[:, None]
+        assert not ((u > 1e-9) & (fall < -1e-9)).any()
+    assert kinds[True, 1] >= 5
+    assert kinds[False, 1] >= 2
+
+
+@pytest.mark.claim("N16.17")
+def test_one_negative_eigenvalue_is_decided_by_the_level():
+    found = kernel_criterion(ISOSCELES)
+    assert (found.compatible, found.num_negative) == (True, 1)
+    assert found.level == pytest.approx(61 / 60)  # by hand: z = (8, -1, -1) / 6
+    verdict = qd.check_compatibility(qd.KernelPair(ISOSCELES))
+    assert verdict.compatible
+    assert verdict.psi is None
+    # Where P'KP exceeds the level, and only there, a d at right angles to KP bends up.
+    kernel = np.array([[0.3, 0.9, 0.5], [0.9, 0.4, 0.5], [0.5, 0.5, 0.9]])
+    level = kernel_criterion(kernel).level
+    sides = Counter()
+    for p in np.random.default_rng(1).dirichlet(np.ones(3), 200):
+        d = np.cross(np.ones(3), kernel @ p)
+        sides[bool(d @ kernel @ d < 0), bool(p @ kernel @ p > level)] += 1
+    assert set(sides) == {(True, True), (False, False)}
+
+
+def test_without_a_level_every_p_is_beaten():
+    # n = (1, -2, 1) has Kn = 1, so that no z has Kz constant.
+    n = np.array([1.0, -2, 1])
+    kernel = np.add.outer(n, n) / 6 - np.outer([1.0, 0, -1], [1.0, 0, -1])
+    np.testing.assert_allclose(kernel @ n, 1)
+    found = kernel_criterion(kernel)
+    assert (found.num_negative, found.level, found.all_dominated) == (1, None, True)
+    for p in np.random.default_rng(2).dirichlet(np.ones(3), 20):
+        assert_beaten(kernel, dominating_model(kernel, p))
+
+
+@pytest.mark.claim("N16.18")
+def test_unit_similarities_of_three_texts_are_safe_and_of_four_not():
+    values = np.linspace(-1, 1, 11)
+    for a, b, c in product(values, repeat=3):
+        kernel = np.array([[1, a, b], [a, 1, c], [b, c, 1]])
+        assert kernel_criterion(kernel).compatible
+    found = kernel_criterion(RING)
+    assert found.level == pytest.approx(0.725)
+    assert (found.compatible, found.num_negative) == (False, 1)
+    assert_beaten(RING, found.witness)
+
+
+@pytest.mark.claim("N16.19")
+def test_few_texts_and_single_texts_are_safe_under_bleu_2():
+    kernel = bleu_kernel(qd.TextSpace(2, 3), 2)
+    assert all(
+        kernel_criterion(kernel[np.ix_(some, some)]).compatible
+        for some in map(list, product(range(8), repeat=3))
+        if len(set(some)) == 3
+    )
+    assert not kernel_criterion(kernel).compatible
+    # Quality 1 needs Q on texts that are as P's one text.
+    assert (kernel - np.eye(8)).max() < 1
+
+
+@pytest.mark.claim("N16.20")
+def test_bleu_2_of_sentences_is_beaten_and_bleu_1_is_not():
+    corpus = [tuple(s) for s in corpora.imdb(1)[:6000] if len(s) == 5]
+    sentences = list(dict.fromkeys(corpus))[:150]
+    tables = [
+        qd.text.bleu_scores(sentences, [s], max_order=2, smoothing=None)
+        for s in sentences
+    ]
+    first, second = np.stack(tables, axis=2).transpose(1, 0, 2)
+    assert kernel_criterion(first).num_negative == 0
+    found = kernel_criterion((second + second.T) / 2)
+    assert found.all_dominated
+    assert_beaten((second + second.T) / 2, found.witness)
+
+
+def test_verdicts_of_kernel_pairs(as_a_user):
+    verdict = qd.check_compatibility(qd.KernelPair(np.eye(3)))
+    assert (verdict.compatible, verdict.alpha) == (True, 2 / 3)
+    opposite = qd.KernelPair(np.array([[0.0, 1], [1, 0]]))
+    assert qd.check_compatibility(opposite).compatible is False
+    # Near a given P there may be nothing better, and afar is not looked at.
+    verdict = qd.check_compatibility(opposite, np.array([0.7, 0.3]))
+    assert verdict.compatible is None
+    with pytest.raises(ValueError, match="the pair is of 2 texts, got 3"):
+        qd.check_compatibility(opposite, num_texts=3)
+    with pytest.raises(ValueError, match="p must be positive everywhere"):
+        dominating_model(np.eye(2), np.array([1.0, 0.0]))
+
+
+@pytest.mark.claim("N5.15")
+@given(near=st.floats(0, 1), across=st.floats(0, 1))
+def test_a_ring_whose_alternating_eigenvalue_is_negative(near, across):
+    """V(P + d) - V(P) = -d'Kd; d alternates, an eigenvector, and U does not see it."""
+    eigenvalue = 1 - 2 * near + across
+    assume(abs(eigenvalue) > 1e-3)
+    kernel = jnp.stack(
+        [jnp.roll(jnp.array([1, near, across, near]), i) for i in range(4)]
+    )
+    pair = qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
+    p, d = jnp.full(4, 0.25), jnp.array([1, -1, 1, -1]) / 4
+    rise = float(pair.diversity(p + d) - pair.diversity(p))
+    assert rise == pytest.approx(-eigenvalue / 4, abs=1e-14)
+    gain = float(pair.quality(p + d, p) - pair.quality(p, p))
+    assert gain == pytest.approx(0, abs=1e-14)
+
+
+# --- The direction of least curvature, whatever basis LAPACK chooses ------------------
+@pytest.mark.parametrize("multiplicity", [1, 2, 5])
+def test_it_is_least_at_right_angles_and_of_length_1(multiplicity):
+    rng = np.random.default_rng([16, multiplicity])
+    frame = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    values = np.concatenate([np.full(multiplicity, -1.0), np.arange(12 - multiplicity)])
+    matrix = frame @ np.diag(values) @ frame.T
+    d = least_direction(matrix, frame.T[-2:])
+    assert np.linalg.norm(d) == pytest.approx(1, abs=1e-14)
+    assert d @ matrix @ d == pytest.approx(-1, abs=1e-12)
+    np.testing.assert_allclose(frame.T[-2:] @ d, 0, atol=1e-14)
+
+
+def test_rounding_of_the_matrix_does_not_move_it():
+    rng = np.random.default_rng([16, 3])
+    kernel = np.kron(np.eye(4), 1 - np.eye(4))
+    exact = least_direction(kernel, np.ones((1, 16)))
+    for _ in range(20):
+        noise = rng.normal(size=(16, 16)) * 1e-15
+        moved = least_direction(kernel + noise + noise.T, np.ones((1, 16)))
+        np.testing.assert_allclose(moved, exact, atol=1e-12)
+
+
+def test_vectors_that_leave_no_direction_give_zeros():
+    np.testing.assert_array_equal(least_direction(np.eye(2), np.eye(2)), 0)

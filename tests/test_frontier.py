@@ -1,0 +1,468 @@
+"""The frontier against convex programming, KKT, perturbations and brute force."""
+
+from itertools import product
+
+import cvxpy as cp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from models import mixed, mixtures, problems, saturating
+from scipy.optimize import brentq
+
+import qdtheory as qd
+
+# g, its derivative and g'(0)
+DIVERSITIES = {
+    "SE": (qd.functions.SE, lambda x: -np.log(x) - 1, np.inf),
+    "NRR": (qd.functions.NRR, lambda x: -2 * x, 0.0),
+    "Tsallis(1.5)": (qd.Tsallis(1.5), lambda x: 2 - 3 * np.sqrt(x), 2.0),
+    "Tsallis(3)": (qd.Tsallis(3.0), lambda x: (1 - 3 * x**2) / 2, 0.5),
+    "mixed": (mixed, lambda x: -2 * x - np.log(x) - 1, np.inf),
+    "saturating": (saturating, lambda x: 20 / (1 + 20 * x), 20.0),
+}
+PROGRAMS = {
+    "SE": cp.entr,
+    "NRR": lambda q: -cp.square(q),
+    "Tsallis(1.5)": lambda q: 2 * q - 2 * cp.power(q, 1.5),
+    "mixed": lambda q: cp.entr(q) - cp.square(q),
+}
+# One diversity of each solver; all of them in the whole run.
+OF_EACH_SOLVER = pytest.mark.parametrize(
+    "diversity",
+    [
+        d if d in ("SE", "NRR", "mixed") else pytest.param(d, marks=pytest.mark.slow)
+        for d in DIVERSITIES
+    ],
+)
+QUALITIES = {"LL": qd.functions.LL, "CR": qd.functions.CR}
+
+
+def pair_of(quality, diversity):
+    """The third quality is scores that are no function of P."""
+    g = DIVERSITIES[diversity][0]
+    if quality == "scores":
+        return qd.LinearPair(np.round(3 * np.sin(np.arange(12.0))), g)
+    return qd.SeparablePair(QUALITIES[quality], g)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("T2.1")
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+def test_optimum_satisfies_kkt(quality, diversity):
+    # The conditions are written out here from g' by hand, not from kkt_residual.
+    _, slope, slope_at_zero = DIVERSITIES[diversity]
+    pair = pair_of(quality, diversity)
+    for p, w in problems(50):
+        optimum = qd.pareto_optimum(pair, p, w)
+        q, b = np.asarray(optimum.q), float(optimum.b)
+        with np.errstate(divide="ignore"):
+            line = w * np.asarray(pair.text_quality(p)) + b
+        on = q > 0
+        assert np.abs(slope(q[on]) - line[on]).max() <= 1e-10
+        # Where g'(0) is infinite, probabilities below 1e-100 may count as 0.
+        assert (line[~on] >= min(slope_at_zero, 228)).all()
+        assert abs(q.sum() - 1) <= 1e-12
+        assert q.min() >= 0
+        assert qd.frontier.kkt_residual(pair, p, optimum) <= 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quality", [*QUALITIES, "scores"])
+@pytest.mark.parametrize("diversity", PROGRAMS)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.claim("T2.2", "L2.1", "N3.5")
+def test_optimum_is_the_convex_programs(quality, diversity):
+    # Asked for more digits than it promises, Clarabel may stop early and says so
+    # (hence the filter): the best of its answers is taken. On exponential cones even
+    # that is now and then 3e-6 off in Q, where the objective is flat.
+    distances = []
+    concave = PROGRAMS[diversity]
+    pair = pair_of(quality, diversity)
+    for p, w in problems(50, seed=1, weights=(0.05, 0.2, 0.5, 1, 2)):
+        scores = np.asarray(pair.text_quality(p))
+        support = np.isfinite(scores)
+        q = cp.Variable(int(support.sum()), nonneg=True)
+        u, v = scores[support] @ q, cp.sum(concave(q))
+        program = cp.Problem(cp.Maximize(v - w * u), [cp.sum(q) == 1])
+        answers = []
+        for gap in (1e-9, 1e-10, 1e-11, 1e-12):
+            value = program.solve(
+                solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=1e-10
+            )
+            answers.append((value, q.value, u.value, v.value))
+        best, best_q, best_u, best_v = max(answers, key=lambda answer: answer[0])
+        optimum = qd.pareto_optimum(pair, p, w)
+        distances.append(np.abs(np.asarray(optimum.q)[support] - best_q).max())
+        assert abs(optimum.quality - best_u) <= 1e-5
+        assert abs(optimum.diversity - best_v) <= 1e-5
+        # The weighted sums agree; infeasible by 1e-10, Clarabel may even be ahead.
+        ours = float(optimum.diversity - w * optimum.quality)
+        assert -1e-8 <= ours - best <= 1e-6
+    assert np.median(distances) <= 1e-7
+    assert np.max(distances) <= 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.claim("T2.3")
+def test_frontier_is_the_optima_at_its_weights(quality, diversity):
+    pair = pair_of(quality, diversity)
+    for p, _ in problems(4, seed=6):
+        frontier = qd.pareto_frontier(pair, p, 25)
+        assert frontier.residual <= 1e-12
+        for i, w in enumerate(np.asarray(frontier.w)):
+            optimum = qd.pareto_optimum(pair, p, float(w))
+            for name in ("quality", "diversity", "b"):
+                found, expected = getattr(frontier, name)[i], getattr(optimum, name)
+                np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        finite = np.isfinite(np.asarray(frontier.quality))
+        assert (np.diff(np.asarray(frontier.quality)[finite]) >= -1e-13).all()
+        assert (np.diff(np.asarray(frontier.diversity)) <= 1e-13).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+@pytest.mark.claim("T2.4", "T2.5")
+def test_slopes_of_the_frontier(diversity):
+    pair = pair_of("LL", diversity)
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        p = rng.dirichlet(np.full(8, 2.0))
+        w, step = -float(rng.uniform(0.2, 1.5)), 1e-6
+        slopes = qd.frontier.frontier_slopes(pair, p, w)
+        low, high = (qd.pareto_optimum(pair, p, w + s) for s in (-step, step))
+        if ((low.q > 0) != (high.q > 0)).any():
+            continue  # a text enters here: one-sided slopes
+        assert abs(slopes.diversity / slopes.quality - w) <= 1e-6
+        for name in ("quality", "diversity", "b"):
+            central = (getattr(high, name) - getattr(low, name)) / (2 * step)
+            # Central differences: step^2 and rounding / step, both near 1e-9.
+            np.testing.assert_allclose(getattr(slopes, name), central, rtol=1e-6)
+        # The offset rises as log P is negative, and falls for scores above 0.
+        of_cr = qd.frontier.frontier_slopes(pair_of("CR", diversity), p, w)
+        assert slopes.b > 0 > of_cr.b
+        automatic = jax.grad(lambda v, p=p: qd.pareto_optimum(pair, p, v).b)(w)
+        np.testing.assert_allclose(slopes.b, automatic, rtol=1e-10)
+
+
+@pytest.mark.claim("N3.4")
+def test_speed_along_the_ll_se_frontier_is_the_variance_of_log_p():
+    # The variance as that of a sample: half the mean squared difference of two texts.
+    rng = np.random.default_rng(15)
+    for beta in (0.2, 1.0, 4.0):
+        p = rng.dirichlet(np.ones(12))
+        q = p**beta / (p**beta).sum()
+        apart = np.subtract.outer(np.log(p), np.log(p)) ** 2
+        variance = q @ apart @ q / 2
+        slopes = qd.frontier.frontier_slopes(qd.LL_SE, p, -beta)
+        assert float(slopes.quality) == pytest.approx(-variance, rel=1e-10)
+
+
+def test_gradients_reach_p():
+    p = np.array([0.4, 0.35, 0.15, 0.1])
+    direction = np.array([1.0, -1.0, 0.5, -0.5])
+
+    def quality(step, pair):
+        return qd.pareto_optimum(pair, p + step * direction, -0.7).quality
+
+    for pair in (qd.LL_SE, qd.CR_NRR, qd.SeparablePair(qd.functions.LL, mixed)):
+        central = (quality(1e-6, pair) - quality(-1e-6, pair)) / 2e-6
+        np.testing.assert_allclose(jax.grad(quality)(0.0, pair), central, rtol=1e-6)
+
+
+@pytest.mark.claim("T2.6", "T2.13")
+@pytest.mark.parametrize(
+    "diversity", ["NRR", "Tsallis(1.5)", "Tsallis(3)", "saturating"]
+)
+@pytest.mark.parametrize("ties", [1, 2])
+def test_at_b_the_optimum_stops_moving_and_the_runner_up_has_multiplier_zero(
+    diversity, ties
+):
+    _, slope, slope_at_zero = DIVERSITIES[diversity]
+    pair, rng = pair_of("CR", diversity), np.random.default_rng(13)
+    modes = np.array([1] * ties + [0] * (5 - ties)) / ties
+    for _ in range(5):
+        p = np.sort(rng.dirichlet(np.ones(5)))[::-1]
+        p[:ties] = p[:ties].mean()
+        lowest = (slope(1 / ties) - slope_at_zero) / (p[0] - p[ties])
+        found = qd.frontier.saturation_weight(pair, p)
+        assert float(found) == pytest.approx(lowest, rel=1e-11)
+        # Just above B the runner-up has mass, at B none and the level is g'(0).
+        assert qd.pareto_optimum(pair, p, 0.9 * lowest).q[ties] > 0
+        optimum = qd.pareto_optimum(pair, p, lowest)
+        level = lowest * p[ties] + float(optimum.b)
+        assert level == pytest.approx(slope_at_zero, abs=1e-12 * abs(lowest))
+        for w in (lowest, 1.5 * lowest, 1e6 * lowest, -np.inf):
+            q = qd.pareto_optimum(pair, p, w).q
+            np.testing.assert_allclose(q, modes, atol=1e-12)
+
+
+@pytest.mark.claim("T2.14")
+def test_offsets_are_unique_unless_the_inverse_is_clipped_at_one():
+    p = np.array([0.5, 0.3, 0.2])
+    lowest = -2 / (p[0] - p[1])
+    for w in (0.5 * lowest, 2 * lowest):
+        offsets = np.linspace(-2 - w * p[0] - 4, 4 - w * p[1], 20_001)
+        levels = -(w * p[:, None] + offsets) / 2  # g'^{-1} of NRR, not clipped
+        for clipped, expected in ((False, 1), (True, 1 if w > lowest else 100)):
+            q = np.clip(levels, 0, 1 if clipped else np.inf)
+            step = offsets[1] - offsets[0]
+            fitting = np.abs(q.sum(axis=0) - 1) <= step / 2
+            assert fitting.sum() >= expected
+            if expected == 1:
+                # As many grid points as one root of slope 1/2 or more can hold.
+                assert 1 <= fitting.sum() <= 3
+                b = float(qd.pareto_optimum(qd.CR_NRR, p, w).b)
+                assert np.abs(offsets[fitting] - b).max() <= 2 * step
+
+
+@pytest.mark.claim("T2.7")
+def test_infinite_slope_never_reaches_the_modes():
+    p = np.array([0.3, 0.3, 0.25, 0.15])
+    for pair in (qd.CR_SE, qd.LL_SE, qd.SeparablePair(qd.functions.CR, mixed)):
+        assert qd.frontier.saturation_weight(pair, p) == -np.inf
+        assert (qd.pareto_optimum(pair, p, -100.0).q > 0).all()
+        limit = qd.pareto_optimum(pair, p, -np.inf)
+        assert limit.q.tolist() == [0.5, 0.5, 0.0, 0.0]
+        frontier = qd.pareto_frontier(pair, p, 11)
+        assert frontier.w[-1] == -np.inf
+        np.testing.assert_allclose(frontier.alpha, np.linspace(0, 1, 11), rtol=1e-12)
+        assert frontier.quality[-1] == limit.quality
+
+
+@pytest.mark.claim("T2.8")
+def test_zeros_make_the_frontier_jump():
+    p = np.array([0.5, 0.3, 0.2, 0.0])
+    for pair in (qd.LL_SE, qd.LL_NRR, qd.SeparablePair(qd.functions.LL, mixed)):
+        everywhere = qd.pareto_optimum(pair, p, 0.0)
+        assert everywhere.q.tolist() == [0.25] * 4
+        assert everywhere.quality == -np.inf
+        just_below = qd.pareto_optimum(pair, p, -1e-12).q
+        np.testing.assert_allclose(just_below, [1 / 3] * 3 + [0], atol=1e-11)
+        frontier = qd.pareto_frontier(pair, p, 9)
+        assert frontier.quality[0] == -np.inf
+        assert jnp.isfinite(frontier.quality[1:]).all()
+        limit = pair.diversity(np.array([1 / 3, 1 / 3, 1 / 3, 0]))
+        assert frontier.diversity[1] == pytest.approx(float(limit), abs=1e-12)
+    # f(0) finite: no jump.
+    assert jnp.isfinite(qd.pareto_frontier(qd.CR_NRR, p, 9).quality).all()
+
+
+@pytest.mark.claim("T2.8")
+def test_both_sides_of_the_jump_are_pareto_optimal():
+    # Every distribution in twentieths: quality only grows by leaving V behind.
+    p = np.array([0.5, 0.3, 0.2, 0.0])
+    models = mixtures(4, 20)
+    u = np.where(models[:, 3] > 0, -np.inf, models[:, :3] @ np.log(p[:3]))
+    v = jax.vmap(qd.LL_SE.diversity)(models)
+    for q in (np.full(4, 0.25), np.array([1, 1, 1, 0]) / 3):
+        own_u = qd.LL_SE.quality(q, p)
+        beats = qd.dominance(u, v, own_u, qd.LL_SE.diversity(q))
+        # The uniform model on all four is itself one of the grid's.
+        same = np.abs(models - q).max(axis=1) <= 1e-15
+        assert not (beats.either & ~same).any()
+
+
+@pytest.mark.claim("T2.15")
+@pytest.mark.parametrize(
+    "f", [qd.functions.LL, lambda x: -1 / x], ids=["log", "reciprocal"]
+)
+def test_p_uniform_on_its_support_is_an_optimum_of_every_weight(f):
+    p, rng = np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(15)
+    # Models on the support alone: any other has quality -inf.
+    share = rng.uniform(size=500)
+    models = np.stack([share, 1 - share, 0 * share, 0 * share], axis=1)
+    pair, entropy = qd.SeparablePair(f, qd.functions.SE), qd.functions.SE
+    for w in (-1e-6, -0.3, -7.0, -200.0):
+        assert qd.pareto_optimum(pair, p, w).q.tolist() == p.tolist()
+        # Quality is the same for all of them, whatever w: diversity decides.
+        score = float(f(0.5))
+        sums = entropy(models).sum(axis=1) - w * score * models.sum(axis=1)
+        best = float(entropy(p).sum()) - w * score
+        assert (sums <= best + 1e-13 * (1 - w)).all()
+    # A P that is not uniform on its support keeps the rarer text at every finite w.
+    for w in (-0.3, -7.0):
+        assert qd.pareto_optimum(pair, np.array([0.6, 0.4, 0, 0]), w).q[1] > 0
+
+
+@pytest.mark.claim("T2.9")
+@OF_EACH_SOLVER
+def test_uniform_p_has_one_optimum(diversity):
+    pair, p = pair_of("CR", diversity), np.full(5, 0.2)
+    assert jnp.isnan(qd.frontier.saturation_weight(pair, p))
+    frontier = qd.pareto_frontier(pair, p, 7)
+    assert np.ptp(np.asarray(frontier.quality)) <= 1e-15
+    assert np.ptp(np.asarray(frontier.diversity)) <= 1e-12
+
+
+@pytest.mark.claim("L1.1")
+@given(
+    weights=st.lists(st.integers(0, 5), min_size=4, max_size=4).filter(any),
+    w=st.floats(-30, -1e-3),
+)
+def test_lemma_1_order_of_p_is_kept(weights, w):
+    p = np.array(weights) / sum(weights)
+    for diversity in ("SE", "NRR", "Tsallis(1.5)", "mixed"):
+        q = np.asarray(qd.pareto_optimum(pair_of("CR", diversity), p, w).q)
+        for i, j in product(range(4), repeat=2):
+            if p[i] == p[j]:
+                assert q[i] == q[j]
+            elif p[i] > p[j]:
+                assert q[i] >= q[j]
+
+
+@pytest.mark.claim("T2.10")
+def test_ll_se_is_tempering_with_b_log_z_minus_one():
+    rng = np.random.default_rng(8)
+    for beta in (0.25, 1.0, 3.0):
+        p = rng.dirichlet(np.ones(20))
+        z = (p**beta).sum()
+        optimum = qd.pareto_optimum(qd.LL_SE, p, -beta)
+        np.testing.assert_allclose(optimum.q, p**beta / z, rtol=1e-12)
+        np.testing.assert_allclose(optimum.q, qd.temper(p, beta), rtol=1e-12)
+        assert float(optimum.b) == pytest.approx(np.log(z) - 1, abs=1e-12)
+        assert abs(float(optimum.b) - (np.log(z) + 1)) > 1.9
+
+
+@pytest.mark.claim("T2.11")
+def test_real_distribution_lies_on_the_frontier_of_matched_pairs():
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        p = rng.dirichlet(np.ones(20))
+        for pair, w0 in ((qd.LL_SE, -1.0), (qd.CR_NRR, -2.0)):
+            assert jnp.abs(qd.pareto_optimum(pair, p, w0).q - p).max() <= 1e-14
+        for pair in (qd.LL_NRR, qd.CR_SE):
+            u, v = pair.quality(p, p), pair.diversity(p)
+
+            def gap(w, pair=pair, p=p, v=v):
+                return float(qd.pareto_optimum(pair, p, w).diversity - v)
+
+            # The point of the frontier at P's diversity, by a root in w.
+            w = brentq(gap, -100.0 * p.size, 0.0)
+            assert qd.pareto_optimum(pair, p, w).quality > u
+
+
+@pytest.mark.claim("T2.11")
+@given(low=st.integers(1, 9), extra=st.integers(1, 9), ones=st.integers(1, 3))
+def test_a_p_of_two_values_lies_on_every_frontier(low, extra, ones):
+    weights = np.array([low + extra] * ones + [low] * (4 - ones), dtype=float)
+    p = weights / weights.sum()
+    high, small = p[0], p[-1]
+    # Two points (f(P_i), g'(P_i)) fix the line, and its slope is the weight.
+    for pair, w in (
+        (qd.LL_NRR, -2 * (high - small) / np.log(high / small)),
+        (qd.CR_SE, -np.log(high / small) / (high - small)),
+    ):
+        assert jnp.abs(qd.pareto_optimum(pair, p, w).q - p).max() <= 1e-13
+
+
+@pytest.mark.claim("T2.12")
+def test_frontier_is_concave_and_dominates():
+    rng = np.random.default_rng(10)
+    p = rng.dirichlet(np.ones(6))
+    models = rng.dirichlet(np.full(6, 0.5), 2000)
+    for quality in QUALITIES:
+        for diversity in ("SE", "NRR", "Tsallis(1.5)"):
+            pair = pair_of(quality, diversity)
+            frontier = qd.pareto_frontier(pair, p, 60)
+            u, v = np.asarray(frontier.quality), np.asarray(frontier.diversity)
+            chords = np.diff(v) / np.diff(u)
+            assert (np.diff(chords) <= 1e-9).all()
+            model_u = jax.vmap(lambda q, pair=pair: pair.quality(q, p))(models)
+            model_v = jax.vmap(pair.diversity)(models)
+            beats = qd.dominance(model_u[:, None], model_v[:, None], u, v)
+            assert not beats.either.any()
+
+
+@pytest.mark.claim("N3.2")
+def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
+    num_texts, k = 64, 1000
+    pair = qd.pairs.single_token_bleu_pair(1, k)
+    uniform = np.full(num_texts, 1 / num_texts)
+    collapsed = np.full(num_texts, (1 - 0.937) / (num_texts - 1))
+    collapsed[0] = 0.937
+    # Brute force over reference counts instead of the closed form of g.
+    for q in (uniform, collapsed):
+        direct = -(q * (1 - (1 - q) ** k)).sum()
+        assert float(pair.diversity(q)) == pytest.approx(direct, abs=1e-12)
+    assert pair.diversity(collapsed) > pair.diversity(uniform) + 0.02
+    with pytest.raises(ValueError, match="strictly concave"):
+        qd.pareto_optimum(pair, uniform, -1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("diversity", DIVERSITIES)
+def test_batches_by_vmap(diversity):
+    pair = pair_of("LL", diversity)
+    rng = np.random.default_rng(11)
+    ps, ws = rng.dirichlet(np.ones(6), 3), np.array([-0.5, -1.0, -2.0])
+    batch = jax.vmap(lambda p, w: qd.pareto_optimum(pair, p, w))(ps, ws)
+    frontiers = jax.vmap(lambda p: qd.pareto_frontier(pair, p, 5).quality)(ps)
+    for i in range(3):
+        one = qd.pareto_optimum(pair, ps[i], float(ws[i]))
+        np.testing.assert_allclose(batch.q[i], one.q, atol=1e-12)
+        single = qd.pareto_frontier(pair, ps[i], 5).quality
+        np.testing.assert_allclose(frontiers[i], single, atol=1e-12)
+
+
+@OF_EACH_SOLVER
+def test_single_text_and_point_mass(diversity):
+    pair = pair_of("LL", diversity)
+    assert qd.pareto_optimum(pair, np.array([1.0]), -2.0).q.tolist() == [1.0]
+    point = qd.pareto_optimum(pair, np.array([0.0, 1.0, 0.0]), -2.0)
+    np.testing.assert_allclose(point.q, [0, 1, 0], atol=1e-13)
+
+
+def test_slopes_stay_finite_with_zeros_in_p():
+    p = np.array([0.6, 0.4, 0.0])
+    for pair in (qd.LL_SE, qd.LL_NRR):
+        slope = jax.grad(lambda w, pair=pair: qd.pareto_optimum(pair, p, w).quality)
+        expected = qd.frontier.frontier_slopes(pair, p, -0.8).quality
+        assert float(slope(-0.8)) == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.claim("E5.2")
+@given(weights=st.lists(st.integers(1, 9), min_size=3, max_size=5))
+def test_the_inverse_of_g_is_not_the_maximiser(weights):
+    p = np.array(weights) / sum(weights)
+    assume(np.ptp(p) > 0)
+
+    def literal(b):
+        return np.sqrt(np.maximum(0, 2 * p - b))
+
+    q = literal(brentq(lambda b: literal(b).sum() - 1, -2, 2, xtol=1e-14))
+
+    def psi(x):
+        return (2 * x @ p - x @ x) / 3
+
+    assert psi(p) - psi(q) > 1e-5
+
+
+@pytest.mark.parametrize(
+    "g", [qd.functions.NRR, qd.Tsallis(1.5), lambda x: -x * jnp.log(x)]
+)
+def test_optimum_inside_a_compiled_function_of_the_reader(g):
+    # There the scores are computed by the compiled function itself, in its own way.
+    rng = np.random.default_rng(8)
+    for f in (lambda x: 3 * jnp.log(x), lambda x: x**2 / 3, lambda x: 1.8 * x - x**2):
+        pair = qd.SeparablePair(f, g)
+        compiled = jax.jit(lambda p, w, pair=pair: qd.pareto_optimum(pair, p, w).q)
+        # Two of the best texts are equal in one of the draws.
+        for p in (rng.dirichlet(np.ones(5)), np.array([0.3, 0.3, 0.2, 0.1, 0.1])):
+            for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
+                plain = qd.pareto_optimum(pair, p, w).q
+                np.testing.assert_allclose(compiled(p, w), plain, rtol=0, atol=1e-12)
+
+
+def test_an_optimum_that_would_be_refused_is_nan_inside_a_compiled_function():
+    # g is so flat near 0 that 64 bits do not fix Q.
+    pair = qd.SeparablePair(qd.functions.CR, lambda x: -(x**30))
+    p = np.random.default_rng(0).dirichlet(np.ones(3))
+    with pytest.raises(ValueError, match="miss the sum 1 by 1"):
+        qd.pareto_optimum(pair, p, -1.0)
+    assert np.isnan(jax.jit(lambda p: qd.pareto_optimum(pair, p, -1.0).q)(p)).all()
