@@ -1,4 +1,4 @@
-"""Which models beat another in quality and diversity at once."""
+"""Which models beat another in quality and diversity at once, and Theorem 1."""
 
 import jax
 import jax.numpy as jnp

@@ -1,15 +1,19 @@
-r"""Certified QDisc where $V = \sum_i g(Q_i)$ with g of any shape, by branch and bound.
+r"""QDisc and DRate: the quality that a model can gain over P at no loss of diversity.
 
-If the optimum with g replaced by its concave envelope (`duality`) lies on a chord, the
-box is split. Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without
-loss of generality the better of two texts has the larger probability: the i-th best has
-at most 1 / i, and if it has at least c, so have all better ones.
+$\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRate is
+QDisc divided by the range from the quality of the most diverse model to the greatest
+quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$ with g
+strictly concave (root-finding in the frontier's weight) or concave up to an
+inflection c and convex beyond (`concave_convex`); bounded from both sides for any
+concave V (`interior_point`); bounded from below by a search for any other pair.
+A result is called exact if an upper bound by weak duality, independent of the solvers,
+matches it. `certify` adds to any result an upper bound that does not trust it, from the
+method that knows the pair's form.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import field, replace
-from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -18,9 +22,8 @@ import numpy as np
 from jaxtyping import ArrayLike, PRNGKeyArray
 
 from qdtheory import pairs
-from qdtheory.bounds import bounds, cubic, quadratic, tails
+from qdtheory.bounds import cubic, envelope, quadratic, tails
 from qdtheory.bounds.bounds import Bounds
-from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
 from qdtheory.bounds.concave_convex import (
     chord_height,
     inflection_point,
@@ -31,14 +34,9 @@ from qdtheory.bounds.concave_convex import (
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.duality import (
-    Problem,
     accurate_values,
-    bounded,
     concave_convex_bound,
-    enclosure,
-    ends_of,
     rounding,
-    shape_of,
     tangent_bound,
 )
 from qdtheory.bounds.interior_point import (
@@ -61,14 +59,13 @@ from qdtheory.frontier import (
     score_gaps,
     weight_of,
 )
-from qdtheory.functions import Functional, Posed, ScalarFunction, expected_score, jet_of
+from qdtheory.functions import Functional, Posed, ScalarFunction, expected_score
 from qdtheory.pairs import BleuPair, Concave, Pair, Separable, as_pair
 from qdtheory.proofs.shape import is_strictly_concave
 from qdtheory.search import NUM_STARTS, Method, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     CONTRADICTION,
-    EPS,
     MARGIN,
     NOISE,
     TIGHTEST,
@@ -76,72 +73,7 @@ from qdtheory.support.numbers import (
     TextArray,
 )
 
-# --- Separable ----------------------------------------------------------------------
-ENVELOPE = "the concave envelope and branch and bound"
-# A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
-MAX_TEXTS = 256
-
-
-def envelope_bounds(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
-) -> bounds.Bounds:
-    """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
-    bounds.require_few_texts(posed, MAX_TEXTS)
-    p, scores, g = posed.p, posed.scores, posed.g
-    # The others have score -inf, hence no mass.
-    order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
-    units = bounds.in_units(scores[order], p[order])
-    if units is None:
-        upper = bounds.constant_gain(scores[order])
-        return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
-    shape = shape_of(g)  # refuses a g without bounds
-    values = [enclosure(g, x, x)[0] for x in p.tolist()]
-    left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
-    # Rounded down from the diversity of P.
-    least = ends_of(sum(values) - left_out)[0]
-    problem = Problem(g, units.scores, least, shape)
-    # Minus the diversity, in the unit of g without its tilt.
-    budget = (shape.tilt - least) / shape.unit
-
-    def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
-        jet = jet_of(g, q)
-        used = (shape.tilt * q.sum() - float(jet.value.sum())) / shape.unit
-        return used, (shape.tilt - jet.slope) / shape.unit
-
-    def value(q: np.ndarray) -> float:
-        return units.quality + posed.gain(q) / units.unit
-
-    def climb(box: Box) -> np.ndarray:
-        climbed = np.zeros(p.size)
-        climbed[order] = climb_from(units.scores, spent, budget, box.q)
-        return climbed
-
-    best = max([p, start], key=value)
-    # No less than 1 / i.
-    high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
-    columns = np.array([p[order], np.full(order.size, 1 / order.size)])
-    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, problem)
-    bound, best, splits = branch_and_bound(
-        relaxed, root, _halves, climb, value, best, tolerance, max_steps
-    )
-    return bounds.sealed_bounds(posed, best, units.gain(bound), ENVELOPE, steps=splits)
-
-
-def _halves(box: Box) -> Iterator[tuple]:
-    """Split a box in two where the envelope is farthest from g."""
-    i, cut = box.cut()
-    place = np.arange(box.q.size)
-    high = np.where(place >= i, np.minimum(box.high, cut), box.high)
-    yield box.low, high, box.planes
-    low = np.where(place <= i, np.maximum(box.low, cut), box.low)
-    # What the others leave, and a little more than its rounding.
-    left = 1 - (low.sum() - low) + 4 * place.size * EPS
-    high = np.minimum(box.high, left)
-    if (low <= high).all():
-        yield low, high, box.planes
-
-
-# --- Solve --------------------------------------------------------------------------
+# --- The result ---------------------------------------------------------------------
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
@@ -539,7 +471,7 @@ def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndar
     return face.model(most_diverse(face).x)
 
 
-# --- Certify ------------------------------------------------------------------------
+# --- The two verbs ------------------------------------------------------------------
 def quality_discrepancy(
     pair: Pair | str,
     p: PerText,
@@ -717,7 +649,7 @@ def bounding_method(form: pairs.Form) -> tuple[Callable[..., Bounds], str]:
         case pairs.Kernel() | pairs.Bleu(pair=BleuPair(num_self_references=1)):
             return _relaxed, quadratic.METHOD
         case pairs.Separable():
-            return envelope_bounds, ENVELOPE
+            return envelope.envelope_bounds, envelope.ENVELOPE
         case pairs.Bleu(pair=BleuPair(num_self_references=2)):
             return _cubic, cubic.METHOD
     raise TypeError(

@@ -252,7 +252,7 @@ class SingleTokenSelfBleu:
         return -jnp.asarray(x) * SingleTokenBleu(self.num_self_references)(x)
 
 
-# --- Posed --------------------------------------------------------------------------
+# --- A pair at one real distribution ------------------------------------------------
 # A scalar of a distribution.
 Functional = Callable[[Any], Array]
 

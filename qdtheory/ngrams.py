@@ -18,7 +18,7 @@ from qdtheory.distributions import (
     check_positive,
 )
 from qdtheory.spaces import TextSpace, require_space
-from qdtheory.support.numbers import PerText, Scalar, within
+from qdtheory.support.numbers import PerText, Scalar
 
 
 def coverage_rate(q: PerText, p: PerText) -> Scalar:
@@ -231,57 +231,6 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
     powers = power(mass.sum(axis=1)[:, None]) - power(mass @ ~contains.T)
     coefficients = jnp.fft.ifft(powers.sum(axis=1)).real
     return (coefficients[1:] / np.arange(1, size)).sum()
-
-
-def expected_self_repetition(
-    space: TextSpace, q: PerText, n: int, num_texts: int
-) -> Scalar:
-    r"""Expected self-repetition score of m texts from q, in nats.
-
-    The mean over texts of $\log(1 + \sum_{y} c(x, y))$, where y runs over the m - 1
-    other texts and c(x, y) counts the distinct n-grams of x that occur in y. Minus it
-    is a diversity.
-
-    Estimated by `qd.text.self_repetition`.
-
-    Args:
-        space: the texts.
-        q: a distribution over them, shape (num_texts,).
-        n: order, 1 .. max_length.
-        num_texts: m, at least 2.
-
-    Returns:
-        A number, at least 0.
-
-    Raises:
-        ValueError: `q` is not a distribution over the space, or `n` or `num_texts` is
-            out of range.
-
-    References:
-        Salkar et al. 2022; Shaib et al. 2024.
-
-    Claims: N25.18.
-
-    Example:
-        >>> space = TextSpace(vocab_size=2, lengths=1)
-        >>> q = np.array([0.5, 0.5])
-        >>> round(float(expected_self_repetition(space, q, 1, num_texts=2)), 6)
-        0.346574
-    """
-    q = check_distribution(q, "q", space.num_texts)
-    within(num_texts=num_texts, low=2)
-    contains = (ngram_matrix(space, n) > 0).astype(int)
-    shared = contains.T @ contains
-    most = int(shared.max())
-    counts = np.arange(most + 1)
-    size = most * (num_texts - 1) + 1
-    num_bytes = 16 * space.num_texts * max(size, space.num_texts * most)
-    space.refuse_beyond_memory(num_bytes, "sums of shared n-grams")
-    # The distribution of c(x, y) for each x, then of the sum over m - 1 independent y.
-    chances = (jnp.asarray(shared[:, None] == counts[:, None]) * q).sum(axis=-1)
-    transform = jnp.fft.fft(chances, size, axis=1)
-    total = jnp.fft.ifft(transform ** (num_texts - 1), axis=1).real
-    return q @ (total @ np.log1p(np.arange(size)))
 
 
 def ngram_matrix(

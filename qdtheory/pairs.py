@@ -1,4 +1,8 @@
-"""What a pair of metrics is, and the pairs made of functions or of scores."""
+"""Pairs of a quality U(Q; P) and a diversity V(Q), and a pair posed at one P.
+
+`form_of` alone looks at the class of a pair. A door matches the form and hands arrays
+and functions to one judge, one solver or one bound.
+"""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -61,7 +65,7 @@ from qdtheory.support.numbers import (
 )
 
 
-# --- Base ---------------------------------------------------------------------------
+# --- Pairs made of functions or of scores -------------------------------------------
 @runtime_checkable
 class Pair(Protocol):
     """Any object with a quality U(Q; P) and a diversity V(Q); higher is better."""
@@ -389,7 +393,7 @@ def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
     return jnp.asarray(scores)
 
 
-# --- Kernel -------------------------------------------------------------------------
+# --- A similarity of two texts ------------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class KernelPair:
@@ -531,7 +535,7 @@ class VendiPair:
         return phi, density_matrix(check_distribution(q, name, len(phi)), phi)
 
 
-# --- Bleu ---------------------------------------------------------------------------
+# --- BLEU and Self-BLEU -------------------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BleuPair:
@@ -598,7 +602,7 @@ class BleuPair:
         return -q @ text_bleu(self.table, q, self.num_self_references)
 
 
-# --- Named --------------------------------------------------------------------------
+# --- Pairs by name ------------------------------------------------------------------
 Known = TypeVar("Known")
 
 LL_SE = SeparablePair(LL, SE)
@@ -750,7 +754,7 @@ def num_arguments(function: Any) -> int | None:
     )
 
 
-# --- Pooled -------------------------------------------------------------------------
+# --- Pairs of n-grams and classes ---------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PooledPair:
@@ -878,7 +882,6 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
     return PooledPair(pair, space.ngrams(n), f"{n}-grams")
 
 
-# --- Forms --------------------------------------------------------------------------
 # Compiled, so that the pairs' own checks see no values.
 _text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
 _quality = jax.jit(lambda pair, q, p: pair.quality(q, p))

@@ -1,4 +1,8 @@
-r"""Constrained mirror ascent from evolved starts, for any differentiable pair.
+r"""Search for models that gain quality at no loss of diversity, for any pair.
+
+Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ by constrained mirror ascent
+from evolved starts. The result satisfies the constraint in 64 bits, so its gain is a
+lower bound on QDisc.
 
 Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
 the gradients of U and V minus their means under Q, and rate r,

@@ -27,7 +27,7 @@ def expectation(m, estimate):
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_expectations_are_those_of_the_exact_wing(m):
     found = expectation(m, lambda t: text.self_repetition(t, 1))
-    expected = qd.ngrams.expected_self_repetition(SPACE, Q, 1, m)
+    expected = metrics.expected_self_repetition(SPACE, Q, 1, m)
     assert found == pytest.approx(float(expected), abs=1e-12)
     found = expectation(m, lambda t: text.ngram_diversity(t, 2))
     expected = sum(float(qd.ngrams.expected_distinct(SPACE, Q, n, m)) for n in (1, 2))

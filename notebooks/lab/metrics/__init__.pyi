@@ -29,6 +29,7 @@ from .scoring_rules import (
 from .since_2020 import (
     distinct_k as distinct_k,
     expected_compression as expected_compression,
+    expected_self_repetition as expected_self_repetition,
     pass_at_k as pass_at_k,
     utility_k as utility_k,
 )

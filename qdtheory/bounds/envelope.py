@@ -1,0 +1,81 @@
+r"""Certified QDisc where $V = \sum_i g(Q_i)$ with g of any shape, by branch and bound.
+
+If the optimum with g replaced by its concave envelope (`duality`) lies on a chord, the
+box is split. Exchanging two probabilities does not change $\sum_i g(Q_i)$, so without
+loss of generality the better of two texts has the larger probability: the i-th best has
+at most 1 / i, and if it has at least c, so have all better ones.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from qdtheory.bounds import bounds
+from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
+from qdtheory.bounds.duality import Problem, bounded, enclosure, ends_of, shape_of
+from qdtheory.functions import Posed, jet_of
+from qdtheory.support.numbers import EPS
+
+ENVELOPE = "the concave envelope and branch and bound"
+# A local search's time grows as N^3: some seconds for 64 texts, minutes for 256.
+MAX_TEXTS = 256
+
+
+def envelope_bounds(
+    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
+) -> bounds.Bounds:
+    """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
+    bounds.require_few_texts(posed, MAX_TEXTS)
+    p, scores, g = posed.p, posed.scores, posed.g
+    # The others have score -inf, hence no mass.
+    order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
+    units = bounds.in_units(scores[order], p[order])
+    if units is None:
+        upper = bounds.constant_gain(scores[order])
+        return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
+    shape = shape_of(g)  # refuses a g without bounds
+    values = [enclosure(g, x, x)[0] for x in p.tolist()]
+    left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
+    # Rounded down from the diversity of P.
+    least = ends_of(sum(values) - left_out)[0]
+    problem = Problem(g, units.scores, least, shape)
+    # Minus the diversity, in the unit of g without its tilt.
+    budget = (shape.tilt - least) / shape.unit
+
+    def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
+        jet = jet_of(g, q)
+        used = (shape.tilt * q.sum() - float(jet.value.sum())) / shape.unit
+        return used, (shape.tilt - jet.slope) / shape.unit
+
+    def value(q: np.ndarray) -> float:
+        return units.quality + posed.gain(q) / units.unit
+
+    def climb(box: Box) -> np.ndarray:
+        climbed = np.zeros(p.size)
+        climbed[order] = climb_from(units.scores, spent, budget, box.q)
+        return climbed
+
+    best = max([p, start], key=value)
+    # No less than 1 / i.
+    high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
+    columns = np.array([p[order], np.full(order.size, 1 / order.size)])
+    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, problem)
+    bound, best, splits = branch_and_bound(
+        relaxed, root, _halves, climb, value, best, tolerance, max_steps
+    )
+    return bounds.sealed_bounds(posed, best, units.gain(bound), ENVELOPE, steps=splits)
+
+
+def _halves(box: Box) -> Iterator[tuple]:
+    """Split a box in two where the envelope is farthest from g."""
+    i, cut = box.cut()
+    place = np.arange(box.q.size)
+    high = np.where(place >= i, np.minimum(box.high, cut), box.high)
+    yield box.low, high, box.planes
+    low = np.where(place <= i, np.maximum(box.low, cut), box.low)
+    # What the others leave, and a little more than its rounding.
+    left = 1 - (low.sum() - low) + 4 * place.size * EPS
+    high = np.minimum(box.high, left)
+    if (low <= high).all():
+        yield low, high, box.planes
