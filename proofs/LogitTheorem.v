@@ -2,7 +2,7 @@
     makes a generator optimise a quality-diversity pair, and the pair is LL-SE.
 
     Notebook 20, claims N20.3, N20.6 and N20.7; in Python:
-    qdtheory.generators.check_reward.
+    qdtheory.rewards.check_reward.
 
     With D = P / (P + Q) a step on the reward rho(D) is the gradient of an objective
     whose partial derivative by Q_i is rho(P_i / (P_i + Q_i)). That of a pair

@@ -182,7 +182,7 @@ NOTEBOOK = {
 PAGES = [
     "docs/index",
     "docs/explorer",
-    "docs/generated/qdtheory.pairs.base",
+    "docs/generated/qdtheory.pairs",
     "docs/generated/qdtheory.text",
     "notebooks/03_pareto_frontier",
     "notebooks/solutions/03_pareto_frontier",

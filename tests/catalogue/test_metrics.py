@@ -86,7 +86,7 @@ def with_its_slope(diversity):
 
 
 def self_repetition(num_texts):
-    return lambda q: -lab.metrics.expected_self_repetition(SMALL, q, 2, num_texts)
+    return lambda q: -metrics.expected_self_repetition(SMALL, q, 2, num_texts)
 
 
 def compression(num_texts):

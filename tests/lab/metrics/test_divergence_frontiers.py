@@ -179,7 +179,7 @@ def test_disjoint_supports():
 
 
 def test_bad_input_is_refused(as_a_user):
-    m, grid = qd.metrics, np.zeros((2, 2))
+    m, grid = metrics, np.zeros((2, 2))
     refused(
         ("in [0, 1]", m.divergence_frontier, P, Q, np.array([1.1])),
         ("scaling must be positive and finite, got 0", m.mauve, P, Q, 0),
