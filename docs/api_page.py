@@ -58,6 +58,14 @@ def public():
     return found
 
 
+def in_order():
+    """The public modules as the package's page names its files; the others follow."""
+    said = (ROOT / "qdtheory/README.md").read_text("utf-8")
+    files = re.findall(r"`(\w+)\.py`", said)
+    place = {f"qdtheory.{name}": number for number, name in enumerate(files)}
+    return sorted(public(), key=lambda module: (place.get(module, len(place)), module))
+
+
 def import_line(module):
     """What one types to have the names of a module."""
     flat = module.count(".") == 1 or all(
@@ -89,7 +97,8 @@ def table(module):
     """What is public in a module, as typed, with what it is."""
     home = importlib.import_module(module)
     rows = [
-        f"| [`{typed(module, shown)}`](#{module}.{name}) | {described(home, name)} |"
+        f"| {{py:obj}}`{typed(module, shown)} <{module}.{name}>` "
+        f"| {described(home, name)} |"
         for name, shown in public()[module].items()
     ]
     return "\n".join(["| As typed | What it is |", "|---|---|", *rows])
@@ -122,11 +131,10 @@ def list_names(app, document, source):
     if document != "docs/api":
         return
     parts = []
-    for module in public():
+    for module in in_order():
         page = f"[{module.replace('qdtheory', 'qd', 1)}](generated/{module}.md)"
-        linked = table(module).replace("](#", f"](generated/{module}.md#")
-        parts.append(f"## {page}\n\n`{import_line(module)}`\n\n{linked}\n")
-    entries = "\n".join(f"generated/{module}" for module in public())
+        parts.append(f"## {page}\n\n`{import_line(module)}`\n\n{table(module)}\n")
+    entries = "\n".join(f"generated/{module}" for module in in_order())
     tree = f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     source[0] = source[0].replace("<!-- names -->", "\n".join([*parts, tree]))
 

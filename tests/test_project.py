@@ -275,7 +275,7 @@ def test_the_reference_has_a_page_for_what_is_public_and_for_nothing_else():
     for module, names in pages.items():
         assert api_page.import_line(module)
         for name in names:
-            assert f"#{module}.{name})" in api_page.table(module)
+            assert f"<{module}.{name}>`" in api_page.table(module)
 
 
 # --- the package alone ----------------------------------------------------------
