@@ -62,7 +62,7 @@ def in_order():
     """The public modules as the package's page names its files; the others follow."""
     said = (ROOT / "qdtheory/README.md").read_text("utf-8")
     files = re.findall(r"`(\w+)\.py`", said)
-    place = {f"qdtheory.{name}": number for number, name in enumerate(files)}
+    place = {f"qdtheory.{name}": i for i, name in enumerate(dict.fromkeys(files))}
     return sorted(public(), key=lambda module: (place.get(module, len(place)), module))
 
 
