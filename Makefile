@@ -18,7 +18,7 @@ help:
 	@echo "make book    bring the notebooks up to date and build the site into _build/html"
 	@echo "make slides  build the site with a deck of slides and a handout for each lecture"
 	@echo "make class   pack the course without solutions into _build/class.zip"
-	@echo "make quick   check what changed since main: style, types, tests of the rooms touched"
+	@echo "make quick   check what changed since main: style, types, tests of the folders touched"
 	@echo "make test    check style, types, tests, site, and that the notebooks are up to date"
 	@echo "make test-all run slow tests and every notebook too, and make pythons"
 	@echo "make pythons set up, build notebooks and run quick tests on the machine's other Pythons"

@@ -1,7 +1,7 @@
 """Exact quality-diversity theory for text generators.
 
-Two wings share one vocabulary: the exact wing computes over every text of a tiny
-space (this namespace), the sample wing over corpora (`qdtheory.text`).
+The names here compute over every text of a tiny space, `qdtheory.text` has metrics of
+the same names over corpora.
 
 The public names and their modules stand in `__init__.pyi`; a module is imported when
 one of its names is first used.

@@ -1,11 +1,14 @@
 r"""Maximise $\sum_i g(q_i) - \sum_i c_i q_i$ over the simplex, for each kind of g.
 
-The costs are $c_i = |w| e_i$ with gaps $e_i \ge 0$, at least one of them 0, possibly
-some infinite, and $-\infty < w < 0$. The solution satisfies $g'(q_i) = g'(m) + c_i$ on
-the support, where m is the largest probability, that of a text of cost 0: a single
-unknown in [1/N, 1/M], for M texts of cost 0. It is found in closed form for SE, after
-one sort of the gaps (for all w) for Tsallis orders 1.5 and 2, and by root-finding for
-any other g.
+This is the Pareto-optimum of weight w, Theorem 2 (1) of Li et al. 2020. The costs are
+$c_i = |w| e_i$ with the gaps $e_i = \max_j \phi_j - \phi_i \ge 0$ of the scores, at
+least one of them 0, possibly some infinite, and $-\infty < w < 0$. The solution
+satisfies $g'(q_i) = g'(m) + c_i$ on the support, where m is the largest probability,
+that of a text of cost 0: a single unknown in [1/N, 1/M], for M texts of cost 0. It is
+found in closed form for SE, after one sort of the gaps (for all w) for Tsallis orders
+1.5 and 2, and by root-finding for any other g.
+
+Read `solver` first; what follows is how each of the three kinds is computed.
 """
 
 from collections.abc import Callable
@@ -57,9 +60,11 @@ def _without_guess(closed_form: Callable[[Array], Array]) -> Solver:
     return lambda w, guess: (closed_form(w), guess)
 
 
-# --- Orders 1.5 and 2: one sort for all weights -----------------------------------
-# With t = -w / 2 (order 2) or -w / 3 (order 1.5) and u_i = e_k - e_i over the k
-# least gaps: q_i = r + t u_i, or its square, with r >= 0 fixed by sum q_i = 1.
+# --- Orders 1.5 and 2: one sort for all weights ---------------------------------------
+# g'(x) is 1 - 2 x for order 2 and 2 - 3 sqrt(x) for order 1.5, so that q_i, or its
+# root, falls by t e_i from that of cost 0, with t = -w / 2 or -w / 3. With
+# u_i = e_k - e_i over the k least gaps: q_i = r + t u_i, or its square, with r >= 0
+# fixed by sum q_i = 1, that is k r + t c_k = 1, or k r^2 + 2 t c_k r + t^2 d_k = 1.
 # All sums below have nonnegative terms, so there is no cancellation.
 def _prefix_sums(e: Array) -> tuple[Array, Array, Array]:
     """Sorted gaps e_k, c_k = sum_i (e_k - e_i), d_k = sum_i (e_k - e_i)^2 (i <= k)."""
@@ -67,6 +72,7 @@ def _prefix_sums(e: Array) -> tuple[Array, Array, Array]:
     last = jnp.where(finite, e, 0.0)
     step = jnp.where(finite, jnp.diff(last, prepend=0.0), 0.0)
     before = jnp.arange(e.size)
+    # From k to k + 1, a step s: c grows by k s, and d by 2 s c_k + k s^2.
     c = jnp.cumsum(before * step)
     c_before = jnp.concatenate([jnp.zeros(1), c[:-1]])
     d = jnp.cumsum(step * (2 * c_before + before * step))
@@ -112,13 +118,16 @@ def order_two_moments(
 ) -> tuple[Array, Array, Array, Array]:
     r"""Largest $Q_i$, $\sum_i Q_i \phi_i$, $\sum_i Q_i^2$ at many weights.
 
-    Takes one table look-up per weight and forms no distribution.
+    Takes one table look-up per weight and forms no distribution. The last is the
+    residual $|\sum_i Q_i - 1|$.
     """
     top = scores.max()
     table = e, c, d = _prefix_sums(top - scores)
     t = -w / 2
     last, r = _support_2(t, table)
     e_k, tc, k = e[last], t * c[last], last + 1
+    # Sums over Q_i = r + t u_i, of scores top - e_i = top - e_k + u_i: sum u_i = c_k
+    # and sum u_i^2 = d_k.
     return (
         r + t * e_k,
         top - e_k + r * c[last] + t * d[last],
@@ -127,7 +136,7 @@ def order_two_moments(
     )
 
 
-# --- Any other g: a root in m, with g' inverted at every step -----------------------
+# --- Any other g: a root in m, with g' inverted at every step -------------------------
 @dataclass(frozen=True)
 class _Unknown:
     """The unknown z that root-finding solves for; q is 0 at or below the floor."""
@@ -150,6 +159,7 @@ Inverse = Callable[[Array, Array, Array], Array]
 def _tsallis_inverse(order: float) -> tuple[_Unknown, Inverse]:
     power = order - 1
 
+    # As g'(x) = (1 - a x^(a - 1)) / (a - 1): q^(a - 1) = m^(a - 1) - c (a - 1) / a.
     def inverse(m: Array, costs: Array, guess: Array) -> Array:
         return jnp.maximum(m**power - power / order * costs, 0.0) ** (1 / power)
 
@@ -195,7 +205,10 @@ def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
 def _halley_step(
     slope: Callable[[Array], Array], target: Array, z: Array
 ) -> tuple[Array, Array]:
-    """One step towards slope(z) = target, NaN where it is not trusted; and slope(z)."""
+    """One step towards slope(z) = target, NaN where it is not trusted; and slope(z).
+
+    With n = (target - s) / s', Newton's step, Halley's is n / (1 + n s'' / (2 s')).
+    """
 
     def slope_and_derivative(z: Array) -> tuple[Array, Array]:
         return jax.jvp(slope, (z,), (jnp.ones_like(z),))
@@ -257,6 +270,7 @@ def _root_finder(
             q, scale = jax.jvp(unknown.probability, (z,), (jnp.ones_like(z),))
             excess = q.sum() - 1
             bracket = bracket.narrowed(m, excess)
+            # dq_i / dm = g''(m) / g''(q_i), by g'(q_i) = g'(m) + c_i.
             ratio = curvature(m) / jax.vmap(curvature)(jnp.where(q > 0, q, m))
             rise = jnp.where((q > 0) & jnp.isfinite(ratio), ratio, 0.0)
             newton = m - excess / rise.sum()
@@ -284,7 +298,10 @@ def _root_finder(
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _Bracket:
-    """Limits of a root, or of many roots, and the size of the last step to it."""
+    """Limits of a root, or of many roots, and the size of the last step to it.
+
+    In each step it is `narrowed` by a sign; `newton_or` then chooses the next point.
+    """
 
     low: Array
     high: Array
@@ -321,7 +338,7 @@ def _repeated(step: Callable, state: Any, bracket: _Bracket) -> Any:
     return jax.lax.while_loop(unfinished, advance, start)[0]
 
 
-# --- What must be known of g ---------------------------------------------------------
+# --- What must be known of g ----------------------------------------------------------
 @lru_cache(maxsize=128)
 def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
     """Derivative of g on a grid of (0, 1], geometric up to 1e-3."""

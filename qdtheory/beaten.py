@@ -1,4 +1,7 @@
-"""Which models beat another in quality and diversity at once, and Theorem 1."""
+"""Which models beat another in quality and diversity (Definition 1), and Theorem 1.
+
+Theorem 1 says when a pair of f and g deserves the names quality and diversity at all.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +15,7 @@ from qdtheory.support.numbers import NOISE, TextArray, require, within
 from qdtheory.support.records import Record
 
 
-# --- Dominance ----------------------------------------------------------------------
+# --- Dominance ------------------------------------------------------------------------
 class Witness(Record):
     """A distribution that beats the real one in both metrics.
 
@@ -126,7 +129,7 @@ def pareto_filter(
     return (v == best[level]) & ((v > best_above[level]) | (level == 0))
 
 
-# --- Theorem 1 ----------------------------------------------------------------------
+# --- Theorem 1 ------------------------------------------------------------------------
 class Rationality(Record):
     """Whether a separable pair satisfies the rationality conditions of Theorem 1.
 

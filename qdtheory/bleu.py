@@ -40,9 +40,11 @@ from qdtheory.support.numbers import (
     require,
 )
 
+# Sets to a block, of which one at a time is turned into floats.
 BLOCK = 64
 # Tables with at most this many entries are stored as matrices that fit into the cache.
 SMALL = 2**16
+# Bits of a nonnegative int64, less one to spare.
 MAX_BITS = 62
 _counts = lru_cache(maxsize=8)(ngram_matrix)
 
@@ -143,11 +145,23 @@ def check_references(name: str, number: Number) -> None:
         raise ValueError(f"{name} must be a whole number from 1 on, got {number}")
 
 
-# --- The table ---------------------------------------------------------------------
+# --- The table ------------------------------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BleuTable:
-    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c."""
+    r"""$E\,BLEU(c) = \sum_j w_j\,P(S_{k_j})^n$ over the terms j of text c.
+
+    A term is a pair of a candidate c and a join s: the set $S = \{r: m(c, r) \le s\}$
+    has the probability $F_c(s)$. Candidates share sets, so that these are stored once.
+
+    Attributes:
+        sets: 1 where a text is in a set; `num_sets` of them, then empty ones.
+        text: c of each term, ascending.
+        set_index: k of each term, the number of its set.
+        weight: w of each term.
+        dense: w as a matrix of texts and sets, if it is small.
+        num_sets: number of different sets.
+    """
 
     sets: Int[ArrayLike, "blocks 64 texts"]
     text: Int[ArrayLike, " terms"]
@@ -308,7 +322,9 @@ def _weights(joins: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Moebius inversion of the values: the joins with nonzero weights."""
     from scipy.linalg import solve_triangular  # late: slow to import
 
-    # v(s) = sum of w(t) over t >= s: solve for the weights from the top down.
+    # F(s)^n is the sum of Pr(join = t) over t <= s, so that sum_s w(s) F(s)^n is the
+    # mean of v(join) if v(t) = sum of w(s) over s >= t: a triangular system, as the
+    # joins are sorted by number of bits.
     at_most = (joins[:, None] & ~joins) == 0
     weights = solve_triangular(at_most.astype(float), values, unit_diagonal=True)
     # The weights are sums of a few BLEU values in [0, 1].

@@ -1,6 +1,7 @@
-"""The formula of BLEU, from clipped counts and lengths, which both wings share.
+"""The formula of BLEU, from clipped counts and lengths.
 
-It needs NumPy only, so that the sample wing can be imported without JAX.
+`qdtheory.bleu` takes its expectation over all texts, `qdtheory.text` its value of a
+corpus. It needs NumPy only, so that the latter can be imported without JAX.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -31,7 +32,12 @@ def matches(clipped: np.ndarray, length: np.ndarray, closest: np.ndarray) -> Mat
 def bleu_of_matches(
     matches: Matches, smoothing: Smoothing
 ) -> Float[np.ndarray, "orders ..."]:
-    r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$."""
+    r"""BLEU of all orders, $\exp(\min(0, 1 - r / c))\,(\prod_{m \le n} p_m)^{1/n}$.
+
+    Here c is the candidate's length, r the closest of its references', and $p_m$ the
+    share of the candidate's m-grams that are matched, clipped over possible ones
+    (Li et al. 2020, section 5.1).
+    """
     clipped, possible, length, closest = matches
     counts = clipped if smoothing is None else np.where(clipped == 0, EPSILON, clipped)
     with np.errstate(divide="ignore"):

@@ -1,9 +1,14 @@
 r"""Decide whether a quality-diversity pair is divergence-compatible (Theorem 3).
 
 A pair is divergence-compatible if every real distribution P is Pareto-optimal. For
-$U = \sum Q_i f(P_i)$, $V = \sum g(Q_i)$ and any N >= 4 this holds iff
-$g'' = w_0 f'$ with a constant $w_0 < 0$ and f is strictly increasing. For any other
-differentiable pair, the two gradients at P often suffice to find a model that beats P.
+$U = \sum Q_i f(P_i)$, $V = \sum g(Q_i)$ and any N >= 4 this holds iff $g'' = w_0 f'$
+with a constant $w_0 < 0$ and f is strictly increasing. This is the paper's
+$g(x) = w_0 \int_0^x f(u) du + b_0 x$, differentiated twice; it allows $w_0 = 0$ and any
+N (docs/errata.md says why not). For any other differentiable pair, the two gradients at
+P often suffice to find a model that beats P.
+
+`check_compatibility` tells the form, `_checked` chooses the proof for it, and what no
+proof decides goes to `_check_at_points`, which looks for a witness.
 """
 
 from collections.abc import Iterable
@@ -252,7 +257,7 @@ def _is_concave(form: pairs.Form) -> bool:
     return False
 
 
-# --- Separable pairs: Theorem 3 -----------------------------------------------------
+# --- Separable pairs: Theorem 3 -------------------------------------------------------
 def _check_separable(
     functions: theorem_3.Functions,
     p: np.ndarray | None,
@@ -327,7 +332,10 @@ def _explained(verdict: Verdict, why: str, num_texts: int | None) -> Verdict:
 def _by_proofs(
     f: Expression, g: Expression, proof: theorem_3.Proof | None, num_texts: int | None
 ) -> Verdict | None:
-    """Prove compatibility for every P by one of four theorems; f and g are smooth."""
+    """Prove compatibility for every P by one of four theorems; f and g are smooth.
+
+    Theorem 3; and, of the pairs that it leaves out, three kinds in `proofs`.
+    """
     if proof is not None and theorem_3.increases(f).value == 1:
         return _proved(proof)
     if num_texts == 2 and beyond.orders_two_texts(f, g):
@@ -389,7 +397,7 @@ def _fitted(fit: theorem_3.Fit) -> Verdict:
     )
 
 
-# --- Kernel pairs -------------------------------------------------------------------
+# --- Kernel pairs ---------------------------------------------------------------------
 def _check_kernel(kernel: ArrayLike, p: np.ndarray | None) -> Verdict:
     found = kernel_criterion(kernel)
     if found.compatible and (doubt := rounding_doubt(kernel, found)):
@@ -413,7 +421,7 @@ def _check_kernel(kernel: ArrayLike, p: np.ndarray | None) -> Verdict:
     return Verdict(False, reason, witness=witness)
 
 
-# --- Pairs on classes, and BLEU -----------------------------------------------------
+# --- Pairs on classes, and BLEU -------------------------------------------------------
 def _check_classes(pair: PooledPair, p: np.ndarray | None) -> Verdict:
     """Decide the pair of the classes, and spread a witness over their texts."""
     classes = np.asarray(pair.map)[:, 0]
@@ -505,7 +513,7 @@ def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
     return None
 
 
-# --- Any pair: the optimality conditions at some P ---------------------------------
+# --- Any pair: the optimality conditions at some P ------------------------------------
 @np.errstate(all="ignore")  # formulas may overflow
 def _check_at_points(
     metrics: optimality.Metrics,
@@ -513,7 +521,11 @@ def _check_at_points(
     likely: Iterable[np.ndarray],
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
-    """Apply the optimality conditions at P, then at likely P up to a witness."""
+    """Apply the optimality conditions at P, then at likely P up to a witness.
+
+    With a P, only a witness there makes the pair incompatible; what is found at likely
+    P is told beside it. Without one, the first likely P with a witness does.
+    """
     if p is not None:
         found = optimality.examine(metrics, p)
         reason = f"{found.text} at the given P."

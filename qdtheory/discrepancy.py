@@ -2,13 +2,20 @@ r"""QDisc and DRate: the quality that a model can gain over P at no loss of dive
 
 $\mathrm{QDisc} = \max_Q U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$, and DRate is
 QDisc divided by the range from the quality of the most diverse model to the greatest
-quality. Solved exactly for quality linear in Q and $V = \sum_i g(Q_i)$ with g
-strictly concave (root-finding in the frontier's weight) or concave up to an
-inflection c and convex beyond (`concave_convex`); bounded from both sides for any
-concave V (`interior_point`); bounded from below by a search for any other pair.
+quality (Li et al. 2020, section 6). Solved exactly for quality linear in Q and
+$V = \sum_i g(Q_i)$ with g strictly concave (root-finding in the frontier's weight) or
+concave up to an inflection c and convex beyond (`bounds/concave_convex.py`); bounded
+from both sides for any concave V (`bounds/interior_point.py`); bounded from below by a
+search for any other pair.
+
 A result is called exact if an upper bound by weak duality, independent of the solvers,
-matches it. `certify` adds to any result an upper bound that does not trust it, from the
-method that knows the pair's form.
+matches it: for any price $\eta \ge 0$ of diversity, every Q with $V(Q) \ge V(P)$ has
+$U(Q) \le \max_{Q'} [U(Q') + \eta V(Q')] - \eta V(P)$. On the frontier $\eta = -1 / w$.
+`certify` adds to any result an upper bound that does not trust it, from the method that
+knows the pair's form. A *seal* is the status "exact" or "certified", which
+`bounds/seal.py` alone gives.
+
+Read the two public functions first, `quality_discrepancy` and `certify`, near the end.
 """
 
 import warnings
@@ -73,7 +80,7 @@ from qdtheory.support.numbers import (
     TextArray,
 )
 
-# --- The result ---------------------------------------------------------------------
+# --- The result -----------------------------------------------------------------------
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
@@ -214,14 +221,21 @@ def _searched(posed: Posed, search: Search) -> Discrepancy:
 
 
 def _price_of_rounding(posed: Posed, search: Search) -> float:
-    """What a rounding error of V may gain near its maximum, in the range of U."""
+    """What a rounding error of V may gain near its maximum, in the range of U.
+
+    There V falls with the square of the step, so a step costs the root of the error.
+    """
     towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
     height = posed.diversity(search.most_diverse) - posed.diversity(towards_one)
     noise = NOISE * abs(posed.real_diversity)
     return float(np.sqrt(noise / height)) if height > noise else 0.0
 
 
-# --- What both solvers share --------------------------------------------------------
+# --- What both solvers share ----------------------------------------------------------
+# In this file `inner` is the most diverse model on the texts of finite score,
+# `on_modes` the most diverse on the texts of greatest score (the two ends of the
+# frontier), `noise` the rounding error of V, and `price` the multiplier of V at the
+# best model.
 def _rounding(posed: Posed, q: np.ndarray) -> float:
     """Rounding error of the gain of a model."""
     return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
@@ -268,7 +282,7 @@ def _repaired(
     return q if posed.diversity(q) >= least - 2 * noise else inner
 
 
-# --- The exact cases ----------------------------------------------------------------
+# --- The exact cases ------------------------------------------------------------------
 @np.errstate(all="ignore")
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
@@ -308,6 +322,9 @@ def _upper_bound(
     posed: Posed, inflection: float, q: np.ndarray, price: float, enough: float
 ) -> float:
     """Upper bound on the quality of models as diverse as P, by weak duality.
+
+    The maximum of U + price V over all models, minus price V(P), from the tangents of g
+    (or, beyond the inflection, its chords).
 
     Args:
         posed: the pair at P.
@@ -409,7 +426,7 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
     return q / q.sum(), weight_of(alpha) * unit
 
 
-# --- Concave diversity --------------------------------------------------------------
+# --- Concave diversity ----------------------------------------------------------------
 def _solve_convex(posed: Posed) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
     p, scores, diversity = posed.p, posed.scores, posed.form.diversity
@@ -471,7 +488,7 @@ def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndar
     return face.model(most_diverse(face).x)
 
 
-# --- The two verbs ------------------------------------------------------------------
+# --- QDisc, and its certificate -------------------------------------------------------
 def quality_discrepancy(
     pair: Pair | str,
     p: PerText,

@@ -5,9 +5,9 @@ Every public function checks concrete inputs; inside `jax.jit`, `jax.grad` and
 `jax.vmap` values are unknown, so only shape and dtype are checked.
 
 Importing this module switches JAX's 64-bit mode on. Whatever computes exactly imports
-it, so that scripts need no switch of their own; metrics of text do not. Inside a
-context of each call the results would be float64, but JAX rounds them to float32 in the
-caller's next operation.
+it, so that scripts need no switch of their own; metrics of corpora do not. To switch it
+on for the time of each call would not do: JAX would round what a call returns in
+float64 to float32 in the caller's next operation.
 """
 
 import hashlib

@@ -32,7 +32,10 @@ def _positive(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 @jax.jit
 def _kl_terms(a: Array, b: Array) -> Array:
-    r"""$a \log(a / b) - a + b \ge 0$, elementwise; their sum is KL(a || b)."""
+    r"""$a \log(a / b) - a + b \ge 0$, elementwise; their sum is KL(a || b).
+
+    For a and b sum to 1. No term is negative, so nothing cancels.
+    """
     inside, a1, b1 = _positive(a, b)
     edge = jnp.where(a > 0, jnp.inf, b)
     return jnp.where(inside, a1 * _log_ratio(a1, b1) - (a1 - b1), edge)
@@ -144,6 +147,7 @@ def _renyi(a: Array, b: Array, order: Number) -> Array:
     # from 1 is a sum of terms of one sign, $b (x^r - 1 - r (x - 1))$ with x = a / b.
     near = jnp.abs(log_sum) < 0.5
     power = jnp.where(near & inside, order * log_ratio, 0.0)
+    # Where a or b is 0, $a^r b^{1 - r}$ is 0 (if not, the sum is infinite).
     edge = jnp.where(b > 0, (order - 1) * b, -order * a)
     terms = jnp.where(inside, b1 * jnp.expm1(power) - order * difference, edge)
     excess = jnp.where(near, terms.sum(), 0.0)
@@ -153,7 +157,7 @@ def _renyi(a: Array, b: Array, order: Number) -> Array:
 def cross_entropy(a: PerText, b: PerText) -> Scalar:
     r"""Cross-entropy $H(a, b) = -\sum_i a_i \log b_i$; -LL(Q; P) = H(Q, P).
 
-    Estimated by `corpora.lm_score`, with a fitted model in place of `b`.
+    Estimated by `lab.corpora.lm_score`, with a fitted model in place of `b`.
 
     Args:
         a: distribution that texts are drawn from, shape (N,).

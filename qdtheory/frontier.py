@@ -3,7 +3,8 @@ r"""The Pareto frontier of linear quality and concave separable diversity (Theor
 For a weight $w \le 0$ the Pareto-optimum maximises $V - w U$, where
 $U = \sum_i Q_i \phi_i$ and $V = \sum_i g(Q_i)$. Its optimality conditions are
 $g'(Q_i) = w \phi_i + b$ on the support and $g'(0) \le w \phi_i + b$ off it. All
-functions use one solver, `regularized_argmax.py`, with one method per kind of g.
+functions use one solver, `argmax.py`, with one method per kind of g: `maximise` calls
+it, in the section "The solver" below.
 """
 
 from dataclasses import field
@@ -348,7 +349,7 @@ def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -
     return jnp.maximum(stationarity, jnp.abs(q.sum() - 1))
 
 
-# --- The solver --------------------------------------------------------------------
+# --- The solver -----------------------------------------------------------------------
 def _scores(pair: SummedPair, p: ArrayLike) -> Array:
     if not isinstance(pair, SummedPair):
         require_pair(pair)
@@ -405,7 +406,10 @@ def _require_optimal(g: ScalarFunction, scores: Any, q: Any, w: Any, b: Any) -> 
 
 
 def weight_of(alpha: float) -> float:
-    r"""Weight of the Pareto-optimum that maximises $\alpha U + (1 - \alpha) V$."""
+    r"""Weight of the Pareto-optimum that maximises $\alpha U + (1 - \alpha) V$.
+
+    This is $(1 - \alpha)(V - w U)$ with $w = \alpha / (\alpha - 1)$.
+    """
     return -np.inf if alpha == 1 else min(NEAREST_WEIGHT, alpha / (alpha - 1))
 
 
@@ -435,7 +439,11 @@ def _maximise_jvp(g, primals, tangents):
 
 
 def _implicit(g, q, w, scores, scores_dot, w_dot):
-    r"""Differentiate $g'(Q_i) = w \phi_i + b$ and $\sum_i Q_i = 1$ on the support."""
+    r"""Differentiate $g'(Q_i) = w \phi_i + b$ and $\sum_i Q_i = 1$ on the support.
+
+    $g''(Q_i)\,\dot Q_i = w \dot\phi_i + \dot w \phi_i + \dot b$, with $\dot b$ such
+    that the $\dot Q_i$ sum to 0.
+    """
     support = (q > 0) & jnp.isfinite(scores)
     curvature = jax.vmap(jax.grad(jax.grad(g)))(jnp.where(support, q, 0.5))
     weight = jnp.where(support, 1 / curvature, 0.0)
@@ -462,6 +470,7 @@ def _ends(gaps: Array) -> tuple[Array, Array]:
 
 
 def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array:
+    """The b of g'(Q_i) = w phi_i + b, from the text of greatest score."""
     slope = jnp.vectorize(jax.grad(g))(largest)
     return slope - jnp.where(w == 0, 0.0, w * scores.max())
 
@@ -525,6 +534,7 @@ def saturation_weight_of(g: ScalarFunction, scores: PerText) -> Scalar:
 
 @partial(jax.jit, static_argnums=2)
 def _weight_grid(scores: Array, lowest: Array, num_points: int) -> Array:
+    """Weights from 0 to `lowest`, B of Theorem 2, uniform in alpha."""
     alpha_end = jnp.where(jnp.isfinite(lowest), lowest / (lowest - 1), 1.0)
     jump = (scores == -jnp.inf).any()
     plain = jnp.linspace(0.0, 1.0, num_points)

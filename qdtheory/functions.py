@@ -2,7 +2,11 @@
 
 `QUALITIES` and `DIVERSITIES` hold the named f and g. One that is entered there, by
 `named`, forms pairs in the commands and their help, in the compatibility matrix and,
-by its formula, in the proofs.
+by its formula, in the proofs. A user's Python function is wrapped as `Code`.
+
+The section "A pair at one real distribution" has U and V as sums over texts, and
+`Posed`: what `pairs.pose` returns and the solvers take, so that they need not know of
+pairs.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -25,7 +29,7 @@ from qdtheory.formulas.tracing import require_traceable
 from qdtheory.formulas.trees import Tree, in_numpy
 from qdtheory.support.numbers import EPS, PerText, Scalar, TextVector, within
 
-# --- Scalar functions ---------------------------------------------------------------
+# --- Scalar functions -----------------------------------------------------------------
 # A scalar function that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
 QUALITIES: dict[str, ScalarFunction] = {}
@@ -123,9 +127,10 @@ def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
 
 
 def evaluate(h: ScalarFunction, x: ArrayLike) -> Array:
-    """Evaluate a scalar function at each entry of a vector, code without compilation.
+    """Evaluate a scalar function at each entry of a vector.
 
-    A pair is evaluated by itself too, where no public call made its code anew.
+    Compiled, but for code: what a user's function reads may change between two calls,
+    which a compiled one would not see (`pairs.renewed` is for public calls).
     """
     return jax.vmap(h)(x) if isinstance(h, Code) else _evaluated(h, x)
 
@@ -135,8 +140,8 @@ def _evaluated(h: ScalarFunction, x: ArrayLike) -> Array:
     return jax.vmap(h)(x)
 
 
-# --- A pair at one real distribution ------------------------------------------------
-# A scalar of a distribution.
+# --- A pair at one real distribution --------------------------------------------------
+# A scalar of a distribution, such as V.
 Functional = Callable[[Any], Array]
 
 
@@ -181,7 +186,7 @@ def _total(g: ScalarFunction, q: PerText) -> Scalar:
 
 @dataclass(frozen=True)
 class Posed:
-    """The problem that a pair's form poses at one real distribution, checked before."""
+    """A pair's form (see `pairs.Form`) at one real P: maximise U s.t. V(Q) >= V(P)."""
 
     form: Any
     p: TextVector
@@ -250,7 +255,7 @@ class Posed:
         return float(expected_score(np.asarray(q) - self.p, self.scores))
 
 
-# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ---
+# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ----
 @named(QUALITIES, "log(x)")
 def LL(x: ArrayLike) -> Array:
     r"""Log-likelihood, $f(x) = \log x$ in nats; U is the negative cross-entropy."""
@@ -275,7 +280,7 @@ def NRR(x: ArrayLike) -> Array:
     return -jnp.square(x)
 
 
-# --- Families: the formula depends on a parameter ----------------------------------
+# --- Families: the formula depends on a parameter -------------------------------------
 @dataclass(frozen=True)
 class Tsallis:
     r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
@@ -326,7 +331,10 @@ DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
 
 @dataclass(frozen=True)
 class SingleTokenBleu:
-    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n."""
+    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n.
+
+    See Li et al. 2020, section 5.1, for texts of one token; n is their |R|.
+    """
 
     num_references: int
 
@@ -351,8 +359,9 @@ class SingleTokenBleu:
 class SingleTokenSelfBleu:
     """Minus the chance that a token is drawn again, g(x) = -x (1 - (1 - x)^k).
 
-    It is concave up to 2 / (k + 1) and convex beyond: g'' has the sign of
-    (k + 1) x - 2.
+    It is concave up to 2 / (k + 1) and convex beyond, as
+    g''(x) = k (1 - x)^(k - 2) ((k + 1) x - 2). See Li et al. 2020, section 5.1; k is
+    their |C| - 1.
     """
 
     num_self_references: int

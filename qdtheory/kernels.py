@@ -1,4 +1,4 @@
-r"""BLEU as a similarity of two texts, and the density matrix of a similarity.
+r"""How alike two texts are: a kernel K, such as BLEU's, and its density matrices.
 
 Let $K_{ij} = \phi_i \cdot \phi_j$ be a similarity of texts with features $\phi_i$ of
 length 1. A distribution Q has the *density matrix*
@@ -106,6 +106,7 @@ def features_of(kernel: TextMatrix) -> Float[np.ndarray, "texts features"]:
             "kernel must be 1 on the diagonal, the similarity of a text to itself; "
             "divide K_ij by the root of K_ii K_jj"
         )
+    # K = V diag(values) V', so that the rows of V diag(values)^(1/2) are features.
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     if values[0] < -8 * NOISE * len(kernel):
         raise ValueError(
@@ -132,7 +133,9 @@ def matrix_log(
 ) -> Float[Array, "features features"]:
     """Logarithm of a positive semidefinite matrix, of eigenvalues at least 1e-300.
 
-    The derivative holds for repeated eigenvalues too (Daleckii and Krein).
+    The derivative holds for repeated eigenvalues too (Daleckii and Krein): for
+    rho = W diag(l) W' and a change H it is W (D * W'HW) W', where * is elementwise and
+    D_ij = (log l_i - log l_j) / (l_i - l_j), or 1 / l_i where they are equal.
     """
     values, vectors = jnp.linalg.eigh(rho)
     return (vectors * jnp.log(jnp.maximum(values, TINY))) @ vectors.T
@@ -164,5 +167,6 @@ def von_neumann_entropy(rho: Float[ArrayLike, "features features"]) -> Scalar:
 @von_neumann_entropy.defjvp
 def _von_neumann_entropy_jvp(primals, tangents):
     rho = primals[0]
+    # dS = -tr((log rho + I) drho).
     slope = -matrix_log(rho) - jnp.eye(len(rho))
     return von_neumann_entropy(rho), (slope * tangents[0]).sum()

@@ -36,8 +36,8 @@ class LSTMLanguageModel(Record):
     r"""An autoregressive LSTM language model, started from a start token.
 
     $i, f, o = \mathrm{sigmoid}(x W + h U + b)$, $\tilde c = \tanh(x W + h U + b)$
-    (each gate has its own W, U, b), $c' = f c + i \tilde c$, $h' = o \tanh c'$,
-    next-token logits $h' W + b$; h and c start at zero. Without an end token every
+    (each gate has its own W, U, b), $c' = f c + i \tilde c$, $h' = o \tanh c'$, logits
+    of the next token $h' W_y + b_y$; h and c start at zero. Without an end token every
     text has a given length; with one, texts have 1 .. max_length tokens: the end
     token has probability 0 at the first position, and a text of the greatest length
     ends with certainty.
@@ -198,9 +198,10 @@ class LSTMLanguageModel(Record):
         temperature: Number = 1.0,
         length_probabilities: Float[ArrayLike, " lengths"] | None = None,
     ) -> TextArray:
-        """Compute the exact probability of every text in one pass over the prefix tree.
+        r"""Compute every text's exact probability in one pass over the prefix tree.
 
-        Each prefix is processed once: (N - 1) / (|V| - 1) steps for N texts of one
+        Each prefix is processed once:
+        $1 + |V| + \dots + |V|^{L-1} = (N - 1) / (|V| - 1)$ steps for N texts of one
         length L, instead of N L.
 
         Args:
@@ -379,7 +380,7 @@ def _length_weights(
     return None
 
 
-# --- The recurrence --------------------------------------------------------------
+# --- The recurrence -------------------------------------------------------------------
 # A state is (h, c), each of shape (..., hidden).
 def _zero_state(model: LSTMLanguageModel, *batch: int) -> tuple[Array, Array]:
     zeros = jnp.zeros((*batch, model.recurrent_weights.shape[0]))
@@ -520,6 +521,7 @@ def _sample(
 def _invert(p: Array, uniform: Array) -> Array:
     """Find the first index whose cumulative sum reaches (1 - uniform) of the total.
 
+    This is `distributions.sample` for one draw of one token inside compiled code.
     Searches blocks of about the square root of the size, as XLA's cumulative sums are
     slow.
     """

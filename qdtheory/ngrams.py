@@ -1,7 +1,8 @@
-"""Coverage rate, negative repetition rate and CND, and the n-gram map of a space.
+"""Metrics of n-grams: CR, NRR and CND, MS-Jaccard, Distinct; and the n-gram map.
 
-The three metrics take distributions over any finite set: whole texts, or the n-grams
-of `TextSpace.ngram_distribution`.
+CR, NRR and CND take distributions over any finite set: whole texts, or the n-grams of
+`TextSpace.ngram_distribution`. MS-Jaccard and Distinct are of distributions over texts.
+The map from these to expected counts of n-grams is linear: a matrix, and its rank.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ def coverage_rate(q: PerText, p: PerText) -> Scalar:
 def negative_repetition_rate(q: PerText) -> Scalar:
     r"""Negative repetition rate, a diversity: $NRR(Q) = -\sum_i Q_i^2$.
 
-    Minus the probability that two draws from Q are equal; Simpson's index minus 1.
+    Minus the probability that two draws from Q are equal: Simpson's diversity index
+    $SDI = 1 - \sum_i Q_i^2$, minus 1.
 
     Estimated on n-grams by `qd.text.negative_repetition_rate(..., estimator="pairs")`.
 
@@ -82,7 +84,8 @@ def negative_repetition_rate(q: PerText) -> Scalar:
 def cnd(q: PerText, p: PerText) -> Scalar:
     r"""CR-NRR divergence: $CND(Q; P) = \sum_i (Q_i - P_i)^2$.
 
-    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$. Computed as
+    Equal to $3[\Psi(P) - \Psi(Q)]$ with $\Psi = \frac23 CR + \frac13 NRR$, as
+    $-2 \sum_i Q_i P_i + \sum_i Q_i^2 + \sum_i P_i^2$ is the square. Computed as
     a sum of squares, so it keeps its precision when Q is close to P. On n-grams it is
     0 iff the n-gram distributions are equal, which does not imply Q = P.
 
@@ -155,6 +158,7 @@ def ms_jaccard(
     q, p = check_distributions(space.num_texts, q=q, p=p)
     check_positive(max_order=max_order)
     indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
+    # The geometric means (J_1 .. J_n)^(1/n), and 0 once an index is 0.
     logs = jnp.log(jnp.where(indices > 0, indices, 1.0))
     means = jnp.exp(jnp.cumsum(logs) / np.arange(1, max_order + 1))
     return jnp.where(jnp.cumprod(indices > 0), means, 0.0)
@@ -186,7 +190,8 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
     the probability that a text contains g. For several lengths the total number t of
     n-grams is random too: let $A(z) = \sum_x q_x z^{(|x| - n + 1)_+}$, and let $A_g(z)$
     be the sum over the texts without g. The value is $\sum_{t \ge 1} a_t / t$ with the
-    coefficients $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$.
+    coefficients $a_t$ of $\sum_g [A(z)^m - A_g(z)^m]$: $a_t$ is the sum over g of the
+    chance that the m texts hold t n-grams, g among them.
 
     Estimated by `qd.text.distinct`.
 
@@ -220,11 +225,14 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
         different = chance_seen((jnp.asarray(contains) * q).sum(axis=1), num_texts)
         return different.sum() / (num_texts * (space.max_length - n + 1))
     counts = np.maximum(space.text_lengths - n + 1, 0)
+    # Row t marks the texts of t n-grams, so that `mass.sum(axis=1)` is A(z), and column
+    # g of `mass @ ~contains.T` is A_g(z), by their coefficients.
     of_count = counts == np.arange(counts.max() + 1)[:, None]
     size = num_texts * int(counts.max()) + 1
     space.refuse_beyond_memory(16 * len(contains) * size, f"sums over {n}-grams")
 
     def power(coefficients: Array) -> Array:
+        """A(z)^m at the roots of unity, as many as it has coefficients."""
         return jnp.fft.fft(coefficients, size, axis=0) ** num_texts
 
     mass = of_count * q

@@ -1,7 +1,11 @@
 """Pairs of a quality U(Q; P) and a diversity V(Q), and a pair posed at one P.
 
-`form_of` alone looks at the class of a pair. A door matches the form and hands arrays
-and functions to one judge, one solver or one bound.
+`form_of` alone looks at the class of a pair and says what a proof, a solver or a bound
+needs: scores of texts, U, V, and f and g if there are. Public functions match the form
+and hand on arrays and functions, so that `proofs/` and `bounds/` know of no pair.
+
+To read the pairs, leave out "What the pairs share": it serves JAX, which keeps compiled
+code by the objects in a pair, while a user's function may change between two calls.
 """
 
 import inspect
@@ -65,7 +69,7 @@ from qdtheory.support.numbers import (
 )
 
 
-# --- Pairs made of functions or of scores -------------------------------------------
+# --- Pairs made of functions or of scores ---------------------------------------------
 @runtime_checkable
 class Pair(Protocol):
     """Any object with a quality U(Q; P) and a diversity V(Q); higher is better."""
@@ -294,7 +298,7 @@ def _minus_gradient(diversity: Functional, p: ArrayLike) -> Array:
     return -jax.grad(diversity)(check_distribution(p))
 
 
-# --- What the pairs share -----------------------------------------------------------
+# --- What the pairs share -------------------------------------------------------------
 def require_pair(pair: Any) -> None:
     """Raise unless it is a pair."""
     require("a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", Pair, pair=pair)
@@ -393,15 +397,16 @@ def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
     return jnp.asarray(scores)
 
 
-# --- A similarity of two texts ------------------------------------------------------
+# --- A similarity of two texts --------------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class KernelPair:
     r"""Similarity to P against dissimilarity within Q: $U = Q'KP$, $V = -Q'KQ$.
 
     U is the expected similarity of a model text and a real text, -V that of two model
-    texts. With $\Psi = U + V / 2$ the gap $\Psi(P) - \Psi(Q)$ is half the squared
-    maximum mean discrepancy (MMD) of P and Q.
+    texts. With $\Psi = U + V / 2$ the gap $\Psi(P) - \Psi(Q) = (Q - P)'K(Q - P) / 2$ is
+    half the squared maximum mean discrepancy (MMD) of P and Q. For K = I the pair is
+    CR-NRR, and the squared MMD is CND.
 
     Args:
         kernel: K, symmetric up to rounding, finite, float64, shape (N, N); it need
@@ -490,7 +495,8 @@ class VendiPair:
     The quality is minus the gradient of V at P but for a constant, so it is the only
     compatible one up to scale and shift. The divergence of the pair,
     $U(P) + V(P) - U(Q) - V(Q)$, is the quantum relative entropy of $\rho_Q$ and
-    $\rho_P$, at least 0 by Klein's inequality. For $K = I$ the pair is LL-SE.
+    $\rho_P$, $\mathrm{tr}\,\rho_Q (\log \rho_Q - \log \rho_P)$, at least 0 by Klein's
+    inequality. For $K = I$ the pair is LL-SE. See `qdtheory.kernels` for $\rho$ and S.
 
     Args:
         kernel: K, positive semidefinite with ones on the diagonal, shape (N, N).
@@ -535,7 +541,7 @@ class VendiPair:
         return phi, density_matrix(check_distribution(q, name, len(phi)), phi)
 
 
-# --- BLEU and Self-BLEU -------------------------------------------------------------
+# --- BLEU and Self-BLEU ---------------------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BleuPair:
@@ -602,7 +608,7 @@ class BleuPair:
         return -q @ text_bleu(self.table, q, self.num_self_references)
 
 
-# --- Pairs by name ------------------------------------------------------------------
+# --- Pairs by name --------------------------------------------------------------------
 Known = TypeVar("Known")
 
 LL_SE = SeparablePair(LL, SE)
@@ -754,7 +760,7 @@ def num_arguments(function: Any) -> int | None:
     )
 
 
-# --- Pairs of n-grams and classes ---------------------------------------------------
+# --- Pairs of n-grams and classes -----------------------------------------------------
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PooledPair:
@@ -882,22 +888,29 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
     return PooledPair(pair, space.ngrams(n), f"{n}-grams")
 
 
-# Compiled, so that the pairs' own checks see no values.
+# U and V for the forms below, compiled, so that the pairs' own checks see no values.
 _text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
 _quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
 _diversity = jax.jit(lambda pair, q: pair.diversity(q))
 
 
-# --- The forms ----------------------------------------------------------------------
+# --- The forms ------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Form:
     """Any pair, with functions of it that check nothing.
 
-    Where quality is None it is the mean of scores, which depend on P: f(P_i) if there
-    is an f. V is the sum of g(Q_i) if there is a g. A pair of one number of texts has
-    it as `num_texts`. The score error is that of 64 bits at a P, with a kernel, a table
-    or a user's function taken as exact. What is code of the user's is named, and no
-    seal rests on it.
+    Attributes:
+        pair: the pair as it was given.
+        scores: of P, the score of each text, of which U is the mean under Q, if U is
+            linear in Q (else a call raises); f(P_i) if there is an f.
+        quality: U, of Q and P; None where it is computed from the scores.
+        diversity: V, of Q; the sum of g(Q_i) if there is a g.
+        f: the scalar function of a separable quality, or None.
+        g: the scalar function of a separable diversity, or None.
+        num_texts: N, if the pair is of one number of texts.
+        score_error: of P, the error of a score in 64 bits, with a kernel, a table or a
+            user's function taken as exact.
+        code: names of what is a user's Python function; no seal rests on it.
     """
 
     pair: Any
@@ -969,7 +982,8 @@ def _form_of(pair: Any) -> Form:
             error = partial(_kernel_error, kernel)
             return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
         case BleuPair(smoothing=None) if pair.space.lengths == (pair.max_order,):
-            # The n-gram of the whole text matches only where the text is a reference.
+            # The n-gram of the whole text matches only where the text is a reference:
+            # BLEU is 1 there and 0 elsewhere, as of texts of one token.
             r, k = int(pair.num_references), int(pair.num_self_references)
             form = form_of(single_token_bleu_pair(r, k))
             return replace(form, pair=pair, num_texts=pair.space.num_texts)
@@ -1030,7 +1044,7 @@ def require_traceable_form(form: Form, p: TextVector) -> None:
         require_traceable(form.diversity, p, name="diversity(q)")
 
 
-# --- Error bounds, and the kernel of a quadratic diversity --------------------------
+# --- Error bounds, and the kernel of a quadratic diversity ----------------------------
 def quadratic_form(pair: KernelPair | BleuPair) -> tuple[np.ndarray, float]:
     """The symmetric K with V = -Q'KQ, for one Self-BLEU reference, and its error."""
     if isinstance(pair, KernelPair):
@@ -1051,6 +1065,7 @@ def _kernel_error(kernel: ArrayLike, p: TextVector) -> float:
 def bleu_error(table: BleuTable, p: TextVector, r: float) -> float:
     """Error of a text's expected BLEU, in its probabilities, powers and sum."""
     sizes = np.bincount(np.asarray(table.text), np.abs(table.weight))
+    # A sum of N terms, to the power r, and a sum over the sets: so many roundings.
     roundings = r * (p.size + 2) + table.num_sets + 4
     return roundings * EPS * float(sizes.max())
 

@@ -1,4 +1,4 @@
-r"""Rewards of a discriminator, and the divergences that they make a generator descend.
+r"""What a reward or a score of texts optimises: a divergence, or an implied truth.
 
 A generator step on the reward $\rho(D^*)$ of the optimal discriminator
 $D^* = P / (P + Q)$, held fixed, is the gradient of
@@ -11,6 +11,9 @@ The objective is a sum of a quality and a diversity,
 $\sum_i Q_i f(P_i) + \sum_i g(Q_i)$ for every P over three or more texts, iff
 $\varphi''(u) = c / u$, iff $\rho(D) = c\,\mathrm{logit}\,D + \mathrm{const}$, and then
 the pair is LL-SE: `check_reward` decides it for a formula of D.
+
+The last section asks the same of a benchmark of scores r and a diversity V: it takes
+the maximisers of $r \cdot Q + \eta V(Q)$ for perfect, whatever the real P is.
 """
 
 import re
@@ -54,7 +57,7 @@ from qdtheory.proofs.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.support.numbers import CLOSED, EPS, PerText, Scalar, TextArray
 from qdtheory.support.records import Record
 
-# --- Rewards ------------------------------------------------------------------------
+# --- Rewards --------------------------------------------------------------------------
 # Values of D at which rewards given as code are tried, close to both ends.
 GRID = 1 / (1 + np.exp(np.linspace(-20, 20, 2001)))[::-1]
 # SymPy takes seconds to minutes for integrals of longer terms.
@@ -391,6 +394,7 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
     falls = None if is_zero(slope) else find_sign(slope, x, -1)
     sign = sign_of(slope, x)
     rises = False if falls is not None or sign.value == 0 else sign.value == 1 or None
+    # c of rho = c logit D + const, whose slope is c / (D (1 - D)).
     weight = _constant(slope * x * (1 - x), x)
     if weight is not None:
         is_pair = number_sign(weight) == 1
@@ -433,7 +437,10 @@ def check_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
 
 @dataclass(frozen=True)
 class _Integral:
-    """φ of a reward by Gauss-Legendre quadrature, over t with v = e^t."""
+    r"""φ of a reward by Gauss-Legendre quadrature.
+
+    $\varphi(u) = -\int_1^u \rho(1 / (1 + v))\,dv$, as an integral over $t = \log v$.
+    """
 
     reward: ScalarFunction
 
@@ -583,6 +590,7 @@ def _optimum(
         return "divergence", "Q = P alone"
     if sign == -1:
         return "reversed", "the rarest text alone, for a reward that falls everywhere"
+    # Q = P is best for every P iff phi(u) >= phi'(1) (u - 1), phi's tangent at u = 1.
     above = np.asarray(reward.phi(RATIOS))
     tangent = float(reward.of_discriminator(0.5)) * (1 - RATIOS)
     below = above - tangent < -1e-9 * (1 + np.abs(above))
@@ -593,7 +601,7 @@ def _optimum(
     return "another_optimum", better
 
 
-# --- Implied truths -----------------------------------------------------------------
+# --- Implied truths -------------------------------------------------------------------
 class ImpliedTruths(Record):
     r"""The family of distributions that no model beats, by the price of diversity.
 
@@ -652,6 +660,7 @@ def implied_truths(
         raise ValueError("prices must be positive numbers, one or more")
     if isinstance(diversity, str):
         diversity = partial(total_diversity, scalar_function(diversity, "g"))
+    # Each price by the problem r . Q / eta + V(Q), with eta times its value.
     face = face_of(partial(diversity), r)  # what is compiled of it is kept by object
     start = face.tangent(np.full(r.size, 1 / r.size))
     found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
@@ -661,7 +670,11 @@ def implied_truths(
 
 
 def _best(program: Program, start: Tangent, u: np.ndarray) -> tuple[Tangent, float]:
-    """Maximise u . x + V(x), with the most by which its tangent exceeds the value."""
+    """Maximise u . x + V(x), with the most by which its tangent exceeds the value.
+
+    V is concave: with the slope s = u + V'(x) none exceeds x by more than
+    max_i s_i - s . x.
+    """
     unit = float(np.ptp(u)) + max(float(np.ptp(start.slope)), EPS * start.size)
     best, least = start, np.inf
     for at, _ in follow_path(program, start, unit):

@@ -5,11 +5,12 @@ from evolved starts. The result satisfies the constraint in 64 bits, so its gain
 lower bound on QDisc.
 
 Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
-the gradients of U and V minus their means under Q, and rate r,
-$\log Q$ moves by $r (u + \eta v)$ with $\eta = \max(0, [(V(P) - V(Q)) / r -
-Cov_Q(u, v)] / Var_Q(v))$, the least price of diversity that keeps the constraint to
-first order. A step that lowers the merit function $U - c \max(0, V(P) - V(Q))$, with c
-twice the greatest price so far, is rejected and r halved.
+the gradients of U and V minus their means under Q, and rate r, $\log Q$ moves by
+$r (u + \eta v)$, so that V changes by $r (Cov_Q(u, v) + \eta Var_Q(v))$ to first order.
+The least price of diversity $\eta \ge 0$ that keeps the constraint is
+$\eta = \max(0, [(V(P) - V(Q)) / r - Cov_Q(u, v)] / Var_Q(v))$. A step that lowers the
+merit function $U - c \max(0, V(P) - V(Q))$, with c twice the greatest price so far, is
+rejected and r halved.
 
 BLEU has many local optima, so starts are evolved: each round crosses the best models of
 the previous round and multiplies the texts' probabilities by noise.
@@ -35,7 +36,7 @@ from qdtheory.support.numbers import EPS, NOISE, STATIC, PerText, one_of, within
 from qdtheory.support.progress import progress
 from qdtheory.support.records import Record
 
-# --- Mirror ascent ------------------------------------------------------------------
+# --- Mirror ascent --------------------------------------------------------------------
 NUM_STARTS, NUM_ROUNDS, NUM_STEPS = 64, 3, 120
 NUM_POLISHED, POLISH_STEPS = 4, 1000
 # A lower bound on diversity that every model satisfies.
@@ -182,7 +183,11 @@ def _repaired(problem: Problem, inside: Array, q: Array) -> tuple[Array, Array]:
 
 
 def optimality_gap(problem: Problem, q: Array) -> tuple[Array, Array]:
-    """First-order optimality gap of a model, and the price of diversity there."""
+    """First-order optimality gap of a model, and the price of diversity there.
+
+    The gap is the greatest entry of u + price v, the slopes less their means under Q:
+    at a local optimum it is 0 on the support and at most 0 elsewhere.
+    """
     end = _point(problem, jnp.log(q))
     # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
@@ -197,13 +202,13 @@ def greatest_quality(free: Problem, p: Array, *, is_linear: bool) -> Array:
     return jnp.maximum(greatest, free.quality(ascend(free, p, POLISH_STEPS)))
 
 
-# --- Search -------------------------------------------------------------------------
+# --- Search ---------------------------------------------------------------------------
 # Relative difference below which gains agree.
 AGREEMENT = 1e-4
 # Optimality gap at convergence, as a share of the quality range.
 TOLERANCE = 1e-5
-# The paper's method; relative difference of equal diversities, which is the rounding of
-# a sum of some hundred terms.
+# The paper's method, SGD with momentum on U - 2 max(0, V(P) - V(Q)) (section 6.1); and
+# the relative difference of equal diversities, the rounding of some hundred terms.
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 SAME = 64 * EPS
 Method = Literal["ascent", "penalty"]
@@ -421,7 +426,7 @@ def _allowed(pair: Pair, p: Array) -> Array:
     return jnp.isfinite(jax.grad(pair.quality)(uniform, p))
 
 
-# --- The paper's method -------------------------------------------------------------
+# --- The paper's method ---------------------------------------------------------------
 @jax.jit
 def _penalty_batch(pair: Pair, p: Array) -> Search:
     return jax.vmap(partial(_penalty_one, pair))(p)
@@ -517,7 +522,7 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
     return jnp.where(gains > 0, gains, jnp.nan)
 
 
-# --- The frontier --------------------------------------------------------------------
+# --- The frontier ---------------------------------------------------------------------
 def search_frontier(
     pair: Pair | str, p: PerText, num_points: int = 10
 ) -> ParetoFrontier:
@@ -594,7 +599,7 @@ def _frontier(pair: Pair, p: Array, num_points: int) -> tuple[Array, Array, Arra
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
 
 
-# --- The report --------------------------------------------------------------------
+# --- The report -----------------------------------------------------------------------
 def _report(
     pair: Pair, p: Array, q: Array, gain: Array, most_diverse: Array, **numbers: Any
 ) -> Search:

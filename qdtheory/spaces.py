@@ -20,7 +20,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from qdtheory.distributions import check_distribution, check_positive
 from qdtheory.support.numbers import PerText, require, within
 
-# Larger tables are refused: the exact wing is for spaces that can be enumerated.
+# Larger tables are refused: a space is for texts that can be enumerated.
 MAX_GIB = 2.0
 
 
@@ -28,7 +28,8 @@ MAX_GIB = 2.0
 class TextSpace:
     r"""All texts over a vocabulary of |V| tokens, of one or several lengths.
 
-    It has $N = \sum_{L} |V|^L$ texts, in the order given above.
+    It has $N = \sum_{L} |V|^L$ texts, shorter ones first, those of one length in the
+    order of their tokens.
 
     Args:
         vocab_size: |V|, at least 1. Tokens are 0 .. |V|-1.
@@ -150,6 +151,7 @@ class TextSpace:
                 f"texts must have {self.max_length} tokens in the last axis, padded "
                 f"with -1, got shape {tokens.shape}"
             )
+        # Horner's rule for sum_i token_i |V|^(L - i), i = 1 .. L; padding is skipped.
         number = np.zeros(tokens.shape[:-1], dtype=np.int64)
         for token in np.moveaxis(tokens, -1, 0):
             number = np.where(token >= 0, number * self.vocab_size + token, number)
@@ -213,9 +215,10 @@ class TextSpace:
     def ngram_distribution(self, q: PerText, n: int) -> Float[Array, " ngrams"]:
         r"""The n-gram distribution $Q_g$: expected counts divided by their total.
 
-        $Q_g(g) = \sum_x Q(x)\,count_x(g) \,/\, \sum_x Q(x)\,(|x| - n + 1)_+$.
-        For one length it is linear in Q, the average over positions; for several it is
-        a ratio of linear functions.
+        $Q_g(g) = \sum_x Q(x)\,count_x(g) \,/\, \sum_x Q(x)\,(|x| - n + 1)_+$. Here |x|
+        is the length of x, and $(\cdot)_+$ the positive part. For one length it is
+        linear in Q, the average over positions; for several it is a ratio of linear
+        functions.
 
         Args:
             q: distribution over the texts, shape (num_texts,).
@@ -292,6 +295,7 @@ def _tokens(space: TextSpace) -> np.ndarray:
     start = 0
     for length in space.lengths:
         size = space.vocab_size**length
+        # The digits of a row's number in base |V|.
         place_values = space.vocab_size ** np.arange(length)[::-1]
         rows = np.arange(size)[:, None]
         table[start : start + size, :length] = rows // place_values % space.vocab_size
@@ -303,6 +307,7 @@ def _tokens(space: TextSpace) -> np.ndarray:
 @lru_cache(maxsize=16)
 def _ngrams(space: TextSpace, n: int) -> np.ndarray:
     tokens, positions = space.tokens, space.max_length - n + 1
+    # Position by position the number of tokens i .. i + n - 1 in base |V|.
     number = np.zeros((space.num_texts, positions), dtype=np.int64)
     for offset in range(n):
         number = number * space.vocab_size + tokens[:, offset : offset + positions]

@@ -46,7 +46,10 @@ def test_a_diversity_is_added_as_the_page_says(project):
     languages = [language for language, _ in blocks]
     assert languages == ["python", "sh", "python", "python", "text", "sh"]
     function, check, test, cell, row, build = (block for _, block in blocks)
-    append(project / "qdtheory/functions.py", f"\n\n{function}")
+    functions = project / "qdtheory/functions.py"
+    before, families, after = functions.read_text().partition("\n\n# --- Families")
+    assert families
+    functions.write_text(f"{before}\n\n{function}{families}{after}")
     program, *arguments = shlex.split(check.partition("  # ")[0])
     assert program == ".venv/bin/qdtheory"
     said = python("-c", f"from qdtheory.commands.cli import app; app({arguments})")
@@ -76,14 +79,18 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     python = partial(processes.python, cwd=project, PYTHONPATH=str(project))
     blocks = list(steps("Adding a metric of texts"))
     languages = [language for language, _ in blocks]
-    assert languages == ["python", "python", "sh", "python", "toml", "sh", "python"]
-    function, name, names, row, entry, commands, test = (block for _, block in blocks)
+    expected = ["python", "python", "sh", "python", "python", "toml", "sh", "python"]
+    assert languages == expected
+    function, name, names, *rows, entry, commands, test = (block for _, block in blocks)
     append(project / "qdtheory/text/repetition.py", f"\n\n{function}")
     insert(project / "qdtheory/text/__init__.pyi", "from .repetition import (", name)
-    insert(project / "qdtheory/text/defaults.py", "REQUESTED = {", row)
+    insert(project / "qdtheory/text/defaults.py", "REQUESTED = {", rows[0])
+    insert(project / "qdtheory/text/metric_names.py", "OTHER_NAMES = {", rows[1])
     append(project / "qdtheory/catalogue/metrics.toml", f"\n{entry}")
     append(project / "tests/text/test_repetition.py", f"\n\n{test}")
-    path, _, script = shlex.split(names)
+    added, written = map(shlex.split, names.splitlines())
+    append(project / added[-1], f"{added[1]}\n")
+    path, _, script = written
     path = path.removeprefix("PYTHONPATH=")
     python(script, PYTHONPATH=f"{project}{os.pathsep}{project / path}")
     lines = ("".join(f"{word} " for word in f"{k:05b}") for k in range(2_100))
