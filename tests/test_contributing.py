@@ -80,7 +80,11 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     function, name, names, row, entry, commands, test = (block for _, block in blocks)
     append(project / "qdtheory/text/repetition.py", f"\n\n{function}")
     insert(project / "qdtheory/text/__init__.pyi", "from .repetition import (", name)
-    insert(project / "qdtheory/text/defaults.py", "REQUESTED = {", row)
+    insert(
+        project / "qdtheory/text/metric_names.py",
+        "WITHOUT_ORDER: dict[str, Callable[..., float]] = {",
+        row,
+    )
     append(project / "qdtheory/catalogue/metrics.toml", f"\n{entry}")
     append(project / "tests/text/test_repetition.py", f"\n\n{test}")
     path, _, script = shlex.split(names)

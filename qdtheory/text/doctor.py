@@ -194,7 +194,7 @@ def _asked(
         else:
             names.append(getattr(metric, "__name__", side))
     answers = {} if cache is None else cache
-    of_texts = "" if cache is None else fingerprint([corpus])
+    of_texts = "" if cache is None else fingerprint(corpus)
 
     def value(side: Side, *rows: Rows) -> float:
         key = f"{names[side == 'diversity']} {of_texts} {_hash(rows)}"

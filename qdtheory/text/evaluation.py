@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from qdtheory.bleu_formula import Smoothing, check_smoothing
 from qdtheory.support.packages import versions
@@ -367,26 +366,6 @@ def _values(
 def _size(corpus: Sample) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
-
-
-def every_metric(
-    references: Texts,
-    max_order: int = MAX_ORDER,
-    smoothing: Smoothing = SMOOTHING,
-    estimator: Estimator = ESTIMATOR,
-) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function from candidates to all metrics: rows `KINDS`, columns orders."""
-    real, averaged = as_corpus(references), estimator == "sentence-pairs"
-
-    def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        settings: Any = {"averaged": averaged, "num_groups": 1}
-        sums = partial_sums({"": corpus}, real, max_order, **settings)
-        totals = sums.totals
-        of = totals.lengths[""], totals.reference_lengths, smoothing
-        scores = group_scores(sums.blocks[""], *of)
-        return metrics_of_sums(totals, "", scores, estimator)[..., 0]
-
-    return metrics
 
 
 def _methods(plan: Plan) -> str:

@@ -7,7 +7,6 @@ costs a look at 200 of its sentences, two texts a look at each word of both.
 """
 
 import re
-import shlex
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -37,12 +36,12 @@ MARK = r"</?\w{1,20}>|<\|\w{1,20}\|>|\[[A-Z]{2,10}\]"
 START, END = re.compile(MARK), re.compile(rf"(?:{MARK})$")
 NUMBER = re.compile(r"[(\[]?\d{1,4}[.):\]](?!\d)")
 BULLETS = "-", "*", "•"
-# By what stands there: what is said of it, and the script of sed that takes it off.
+# What is said of a mark, by where it stands.
 SAID = {
-    "start": ("begin with {0!r}", "s/^ *{1} *//"),
-    "number": ("begin with a list number", "s/^ *[[(]*[0-9]*[]).:] *//"),
-    "end": ("end with {0!r}", "s/ *{1} *$//"),
-    "round": ("begin with {0[0]} and end with {0[1]}", "s/^ *{1[0]}//; s/{1[1]} *$//"),
+    "start": "begin with {0!r}",
+    "number": "begin with a list number",
+    "end": "end with {0!r}",
+    "round": "begin with {0[0]} and end with {0[1]}",
 }
 # What a list of texts is called.
 ALONE = "candidates"
@@ -57,7 +56,6 @@ ELSEWHERE = {
     "one": "a first model model_a",
     "other": "b second baseline model_b",
 }
-_SPECIAL = re.compile(r"([][.*/^$\\])")  # in a script of sed
 
 
 class TextWarning(UserWarning):
@@ -115,8 +113,9 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
         return ()
     found = _often(corpus, spread(written, MOST), NEARLY)
     return tuple(
-        f"{share:.0%} of the sentences of {name} {_told(*end)}"
-        for end, share in found.items()
+        f"{share:.0%} of the sentences of {name} {SAID[where].format(mark)}, which "
+        "counts as text: take it off first or, in Python, by a function as tokenizer"
+        for (where, mark), share in found.items()
     )
 
 
@@ -150,17 +149,6 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         yield "end", last[0]
     if not first and not last and len(end) > 1 and CLOSING.get(start[0]) == end[-1]:
         yield "round", start[0] + end[-1]
-
-
-def _told(where: str, mark: str) -> str:
-    """What is said of a mark, and what to do."""
-    said, script = SAID[where]
-    escaped = [_SPECIAL.sub(r"\\\1", x) for x in mark]
-    sed = script.format(mark, escaped if where == "round" else "".join(escaped))
-    return (
-        f"{said.format(mark)}, which counts as text: take it off first, by sed "
-        f"{shlex.quote(sed)} FILE > NEW or, in Python, a function as tokenizer"
-    )
 
 
 def unlike(

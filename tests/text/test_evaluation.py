@@ -148,6 +148,24 @@ def by_binomials(corpus, n, k):
     return distinct_among(ngram_counts(corpus, n).counts.tolist(), k)
 
 
+@pytest.mark.claim("N12.36")
+def test_means_over_pieces_are_those_of_the_whole_for_means_over_sentences_alone():
+    """By the sums of all n-grams, where the lecture asks one function a metric."""
+    words = np.random.default_rng(0).zipf(1.5, (900, 6)) % 50
+    texts = [" ".join(map(str, row[: 2 + row[0] % 5])) for row in words]
+    ours, real = texts[:600], texts[600:]
+    pieces = {f"{k}": ours[k : k + 60] for k in range(0, 600, 60)}
+    every = {"whole": ours} | pieces
+    found = evaluate(every, real, max_order=2, estimator="sentence-pairs")
+
+    def gap(metric):
+        mean = np.mean([found[name][metric].value for name in pieces])
+        return abs(mean / found["whole"][metric].value - 1)
+
+    assert max(gap("BLEU-2"), gap("CR-2")) <= 1e-12
+    assert min(gap("Self-BLEU-2"), gap("distinct-2")) > 0.1
+
+
 @pytest.mark.parametrize("k", [1, 17, 100])
 def test_distinct_k_is_that_of_the_binomials_with_the_jackknifes_interval(k):
     found = evaluate({"model": MODEL, "half": MODEL[:30]}, REAL, 2, draws=k)
