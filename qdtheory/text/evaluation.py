@@ -63,11 +63,6 @@ class Plan(Record):
     warnings: tuple[str, ...]
     tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
 
-    @property
-    def averaged(self) -> bool:
-        """Whether counts are divided by the n-grams of their sentence."""
-        return self.estimator == "sentence-pairs"
-
 
 @named_here
 @told_later()
@@ -249,20 +244,13 @@ def planned(
             comparability.require_comparable(corpus, references, max_order, estimator)
             if draws is not None:
                 comparability.require_draws(corpus, max_order, draws)
-    copied, dependent = comparability.copies_of(texts, references)
     return Plan(
-        candidates={name: _size(corpus) for name, corpus in texts.items()},
-        references=_size(references),
-        max_order=max_order,
-        smoothing=smoothing,
-        estimator=estimator,
-        level=level,
-        empty=empty,
-        draws=draws,
-        copied=copied,
-        dependent=dependent,
-        warnings=comparability.warnings_of_texts(texts, references, estimator),
-        tokenizers=(references.tokenizer, *(x.tokenizer for x in texts.values())),
+        {name: _size(corpus) for name, corpus in texts.items()},
+        _size(references),
+        *(max_order, smoothing, estimator, level, empty, draws),
+        *comparability.copies_of(texts, references),
+        comparability.warnings_of_texts(texts, references, estimator),
+        (references.tokenizer, *(x.tokenizer for x in texts.values())),
     )
 
 
@@ -274,13 +262,14 @@ def counted(
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
     n, smoothing = plan.max_order, plan.smoothing
+    averaged = plan.estimator == "sentence-pairs"
     ours, real = cast(Any, candidates), cast(Any, references)
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
-        found = sums_on(ours, real, n, plan.averaged, smoothing, step)
+        found = sums_on(ours, real, n, averaged, smoothing, step)
         return reported(plan, *found)
-    found = partial_sums(ours, real, n, averaged=plan.averaged, step=step)
+    found = partial_sums(ours, real, n, averaged=averaged, step=step)
     totals, lengths = found.totals, found.totals.reference_lengths
     scores = {
         name: group_scores(blocks, totals.lengths[name], lengths, smoothing)
