@@ -4,7 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise, repeat
+from itertools import chain, count, pairwise, repeat
 from typing import Any, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 import numpy as np
@@ -364,9 +364,7 @@ def ids_in(
 
 def numbering() -> defaultdict[Token, int]:
     """An empty table of ids, in which a new token gets the next one."""
-    ids: defaultdict[Token, int] = defaultdict()
-    ids.default_factory = ids.__len__
-    return ids
+    return defaultdict(count().__next__)
 
 
 def ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:

@@ -28,7 +28,6 @@ from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
-from qdtheory.text.looks import named_here
 from qdtheory.text.metric_names import Side, named_metric
 
 Rows: TypeAlias = Int[np.ndarray, " rows"]
@@ -57,7 +56,6 @@ NUM_REAL = 1000
 EQUAL, TINY = 1e-9, 1e-12
 
 
-@named_here
 def doctor(
     quality: str | Callable[[list[str], list[str]], float],
     diversity: str | Callable[[list[str]], float],

@@ -27,7 +27,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import ALONE, named, named_here, told_later
+from qdtheory.text.looks import ALONE, named, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
@@ -64,7 +64,6 @@ class Plan(Record):
     tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
 
 
-@named_here
 @told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
@@ -129,8 +128,7 @@ def evaluate(
         OSError: a file cannot be opened; or no scheduler answers, or workers died more
             than three times (ConnectionError).
         ModuleNotFoundError: the extra "scale" is missing, for workers.
-        TypeError: see `as_corpus`; or an argument has a name of other packages, such as
-            predictions.
+        TypeError: see `as_corpus`.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
             prefixed.

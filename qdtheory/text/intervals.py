@@ -13,7 +13,7 @@ expectation, which is in the range too, exactly when the original does. A transf
 instead, such as the logit, is undefined where a metric is 0 or 1, as BLEU-4 often is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,22 +86,16 @@ def jackknife_interval(
         why = f", the sentences of corpus {position}"
         check_whole("num_groups", number, 2, size, why)
         groups.append(random_groups(size, number, rng))
-    left_out = without_groups(metric, samples, groups)
+
+    def without(i: int, x: np.ndarray) -> Any:
+        return metric(*samples[:i], samples[i][x], *samples[i + 1 :])
+
+    left_out = (
+        np.array([without(i, group != g) for g in range(group.max() + 1)], float)
+        for i, group in enumerate(groups)
+    )
     variances, degrees = zip(*map(jackknife_variance, left_out))
     return interval_of(metric(*samples), sum(variances), min(degrees), level, bounds)
-
-
-def without_groups(
-    metric: Callable[..., Any], samples: Sequence[Any], groups: Sequence[np.ndarray]
-) -> list[Float[np.ndarray, "_ ..."]]:
-    """Compute a metric without each group of a sample, one sample after another."""
-
-    def without(i: int, group: np.ndarray) -> np.ndarray:
-        kept = (group != g for g in range(group.max() + 1))
-        rest = [metric(*samples[:i], samples[i][x], *samples[i + 1 :]) for x in kept]
-        return np.array(rest, float)
-
-    return [without(*each) for each in enumerate(groups)]
 
 
 def random_groups(

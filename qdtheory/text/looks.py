@@ -9,19 +9,17 @@ costs a look at 200 of its sentences, two texts a look at each word of both.
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, wraps
-from inspect import signature
+from functools import partial
 from operator import ne
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from qdtheory.support.records import tell_caller
 from qdtheory.text.containers import Token
 
-Called = TypeVar("Called", bound=Callable[..., Any])
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
@@ -45,17 +43,6 @@ SAID = {
 }
 # What a list of texts is called.
 ALONE = "candidates"
-# What arguments are called in other packages.
-_MODEL = "predictions preds hypotheses hyps generated samples"
-_REAL = "refs targets gold ground_truth real"
-ELSEWHERE = {
-    "candidates": f"outputs {_MODEL}",
-    "outputs": f"candidates {_MODEL}",
-    "references": _REAL,
-    "texts": f"references {_REAL}",
-    "one": "a first model model_a",
-    "other": "b second baseline model_b",
-}
 
 
 class TextWarning(UserWarning):
@@ -63,22 +50,6 @@ class TextWarning(UserWarning):
 
     `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
     """
-
-
-def named_here(function: Called) -> Called:
-    """Tell what an argument is called here if it has its name in other packages."""
-    own = signature(function).parameters
-
-    @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        for here, words in ELSEWHERE.items():
-            for name in {*words.split()} & options.keys() - own.keys():
-                if here in own:
-                    said = f"{function.__name__}: {name} is called {here} here"
-                    raise TypeError(f"{said}: write {here}=... for {name}=...")
-        return function(*args, **options)
-
-    return cast(Called, call)
 
 
 @contextmanager
