@@ -76,8 +76,10 @@ def file(size: int, seed: int) -> Path:
 
 
 def jackknife() -> None:
+    from lab.corpora import every_metric
+
     from qdtheory import text
-    from qdtheory.text.evaluation import counted, every_metric, planned
+    from qdtheory.text.evaluation import counted, planned
 
     for size in (10_000, 100_000):
         ours, theirs = (text.read_corpus(file(size, seed)) for seed in (1, 2))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
+from lab.corpora import bootstrap_interval
 from lab.metrics.bleu import expected_corpus_bleu
 from models import oracle
 from nltk.translate.bleu_score import sentence_bleu
@@ -24,7 +25,6 @@ from qdtheory.ngrams import ngram_matrix
 from qdtheory.text import (
     as_corpus,
     bleu,
-    bootstrap_interval,
     cnd,
     coverage_rate,
     distinct,

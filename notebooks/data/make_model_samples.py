@@ -19,13 +19,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from lab.corpora import add_noise, prepare
+from lab.corpora import add_noise, every_metric, prepare
 from tables import corpora, versions, write
 
 from qdtheory import text
 from qdtheory.text import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.evaluation import KINDS, every_metric
+from qdtheory.text.evaluation import KINDS
 
 ORDERS = (1, 2, 3, 4, 5)
 MODELS = {

@@ -31,7 +31,7 @@ from lab import corpora
 
 from qdtheory import text
 from qdtheory.text import Corpus
-from qdtheory.text.evaluation import KINDS, every_metric
+from qdtheory.text.evaluation import KINDS
 
 SIZE = 1000
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -127,7 +127,7 @@ def measured(first: Corpus, second: Corpus, references: Corpus) -> list:
     """The n-gram metrics of a sample; None where no sentence has n words."""
     order = min(MAX_ORDER, int(first.lengths.max()))
     values = np.full((len(KINDS) + 1, MAX_ORDER), None)
-    metrics = every_metric(references, order, SMOOTHING, "plug-in")
+    metrics = corpora.every_metric(references, order, SMOOTHING, "plug-in")
     values[:-1, :order] = metrics(first)
     values[-1, :order] = text.bleu(second, first, order, SMOOTHING)
     return values.ravel().tolist()

@@ -8,17 +8,13 @@ from .bleu import (
 )
 from .corpus import (
     Corpus as Corpus,
-    Removed as Removed,
     as_corpus as as_corpus,
     read_corpus as read_corpus,
 )
 from .diagnosis import Diagnosis as Diagnosis
 from .doctor import doctor as doctor
 from .evaluation import evaluate as evaluate
-from .intervals import (
-    bootstrap_interval as bootstrap_interval,
-    jackknife_interval as jackknife_interval,
-)
+from .intervals import jackknife_interval as jackknife_interval
 from .looks import TextWarning as TextWarning
 from .ngrams import (
     NgramCounts as NgramCounts,
@@ -29,7 +25,6 @@ from .ngrams import (
     ms_jaccard as ms_jaccard,
     negative_repetition_rate as negative_repetition_rate,
     ngram_counts as ngram_counts,
-    unique_ngrams as unique_ngrams,
 )
 from .planner import SampleSize as SampleSize, plan as plan
 from .plots import plot_diagnosis as plot_diagnosis, plot_report as plot_report
@@ -43,7 +38,6 @@ from .prompts import (
     kernel_score as kernel_score,
 )
 from .repetition import (
-    compression_ratio as compression_ratio,
     ngram_diversity as ngram_diversity,
     pairwise_rouge_l as pairwise_rouge_l,
     rouge_l_scores as rouge_l_scores,

@@ -24,7 +24,6 @@ from qdtheory.bleu_formula import (
 from qdtheory.text.checks import check_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.looks import named_here
 from qdtheory.text.ngrams import check_order
 from qdtheory.text.postings import (
     clipped_at_others,
@@ -109,7 +108,6 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
     )
 
 
-@named_here
 def bleu(
     candidates: Texts,
     references: Prepared,
@@ -166,7 +164,6 @@ def bleu(
     return aggregate_bleu(statistics, smoothing, aggregate)
 
 
-@named_here
 def bleu_scores(
     candidates: Texts,
     references: Prepared,
@@ -190,7 +187,6 @@ def bleu_scores(
     return bleu_of_matches(statistics, smoothing).T
 
 
-@named_here
 def self_bleu(
     candidates: Texts,
     max_order: int = MAX_ORDER,

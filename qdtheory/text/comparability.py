@@ -47,16 +47,11 @@ def require_comparable(
             f"split by {ours}, and the references by {theirs}: split both alike"
         )
     if not {*corpus.vocabulary} & {*real.vocabulary}:
-        for why in unlike(corpus.vocabulary, real.vocabulary, "this text"):
-            raise ValueError(f"no token is in the references too: {why}")
-        ours, theirs = (
-            f"{side.vocabulary[0]!r:.30} ({type(side.vocabulary[0]).__name__})"
-            for side in (corpus, real)
-        )
-        raise ValueError(
-            f"no token is in the references too: expected both to be split alike, got "
-            f"{ours} here and {theirs} there"
-        )
+        firsts = (side.vocabulary[0] for side in (corpus, real))
+        here, there = (f"{x!r:.30} ({type(x).__name__})" for x in firsts)
+        alike = f"expected both to be split alike, got {here} here and {there} there"
+        said = unlike(corpus.vocabulary, real.vocabulary, "this text")
+        raise ValueError(f"no token is in the references too: {(*said, alike)[0]}")
 
 
 def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None:

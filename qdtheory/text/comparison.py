@@ -13,7 +13,6 @@ from qdtheory.support.records import Estimate, Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import interval_of, summed_variance
-from qdtheory.text.looks import named_here
 
 # Less of these is better; "-n" follows.
 LOWER = "Self-BLEU", "CND"
@@ -179,16 +178,13 @@ class Comparison(Record):
     def _where(self, n: int) -> str:
         """By which side of the pair the closer one leads."""
         sides = {"quality": f"CR-{n}", "diversity": f"NRR-{n}"}
-        leads: dict[str, list[str]] = {self.one: [], self.other: []}
-        for side, metric in sides.items():
-            winner = self.better(metric)
-            if winner is not None:
-                leads[winner].append(f"{side} ({metric})")
-        said = [f"{name} has more {' and '.join(x)}" for name, x in leads.items() if x]
+        said = []
+        for name in (self.one, self.other):
+            leads = [f"{x} ({m})" for x, m in sides.items() if self.better(m) == name]
+            said += [f"{name} has more {' and '.join(leads)}"] * bool(leads)
         return f"{', '.join(said)}." if said else ""
 
 
-@named_here
 def compare(
     report: Any,
     one: str,

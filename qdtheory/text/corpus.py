@@ -4,15 +4,8 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise, repeat
-from typing import (
-    Any,
-    Protocol,
-    TypeAlias,
-    cast,
-    overload,
-    runtime_checkable,
-)
+from itertools import chain, count, pairwise, repeat
+from typing import Any, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -37,23 +30,6 @@ from qdtheory.text.sources import Source, is_file, opened
 CHUNK = 2**17  # tokens that are read at a time
 
 
-@dataclass(frozen=True)
-class Removed:
-    """Number of sentences removed by each rule of `prepare`, in the order of the rules.
-
-    Attributes:
-        rare: sentences with a rare word (`rare="drop"`).
-        unknown: sentences with more than `max_unknown` unknown words.
-        short: sentences with fewer than `min_length` tokens.
-        long: sentences with more than `max_length` tokens.
-    """
-
-    rare: int = 0
-    unknown: int = 0
-    short: int = 0
-    long: int = 0
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus:
     """Sentences as one flat array of token ids; made by `as_corpus` or `read_corpus`.
@@ -67,7 +43,6 @@ class Corpus:
         offsets: sentence i is `tokens[offsets[i]:offsets[i + 1]]`.
         vocabulary: the token of each id.
         empty_lines: number of empty sentences that were skipped.
-        removed: number of sentences that `prepare` removed, by rule.
         tokenizer: what split the sentences; None if they came as tokens.
 
     Example:
@@ -82,7 +57,6 @@ class Corpus:
     offsets: Int[np.ndarray, " boundaries"]
     vocabulary: tuple[Token, ...]
     empty_lines: int = 0
-    removed: Removed = Removed()
     tokenizer: str | None = None
 
     @property
@@ -143,11 +117,9 @@ class Corpus:
 
     def __repr__(self) -> str:
         kept = f", num_empty={self.num_empty}" if self.num_empty else ""
-        removed = "" if self.removed == Removed() else f", removed={self.removed}"
         return (
             f"Corpus({len(self)} sentences, {self.num_tokens} tokens, "
-            f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}"
-            f"{kept}{removed})"
+            f"vocab_size={self.vocab_size}, empty_lines={self.empty_lines}{kept})"
         )
 
 
@@ -360,20 +332,18 @@ def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpu
         yield start, corpus[start:end]
 
 
-def fingerprint(corpora: Iterable[Corpus]) -> str:
-    """Hash the sentences of corpora: every token counts, its kind and its place.
+def fingerprint(corpus: Corpus) -> str:
+    """Hash the sentences of a corpus: every token counts, its kind and its place.
 
     Example:
         >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
-        >>> fingerprint([one]) == fingerprint([other])
+        >>> fingerprint(one) == fingerprint(other)
         False
     """
-    found = hashlib.sha256()
-    for corpus in corpora:
-        found.update(repr((len(corpus), corpus.vocabulary)).encode())
-        for _, chunk in slices(corpus):
-            found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
-            found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
+    found = hashlib.sha256(repr((len(corpus), corpus.vocabulary)).encode())
+    for _, chunk in slices(corpus):
+        found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
+        found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
     return found.hexdigest()
 
 
@@ -394,9 +364,7 @@ def ids_in(
 
 def numbering() -> defaultdict[Token, int]:
     """An empty table of ids, in which a new token gets the next one."""
-    ids: defaultdict[Token, int] = defaultdict()
-    ids.default_factory = ids.__len__
-    return ids
+    return defaultdict(count().__next__)
 
 
 def ids_of(tokens: Iterable[Token], ids: defaultdict[Token, int]) -> np.ndarray:

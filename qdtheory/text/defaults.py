@@ -4,7 +4,6 @@ Functions, `evaluate` and the command have the same, which docs/what_to_report.m
 advises. Nothing heavy is imported here, as the command shows them in its help.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Empty: TypeAlias = Literal["keep", "skip"]
@@ -20,25 +19,3 @@ NUM_GROUPS: Final = 20
 DRAWS: Final = 1000
 # Calls of either metric by `doctor`, about.
 NUM_CALLS: Final = 450
-
-
-@dataclass(frozen=True)
-class Requested:
-    """A metric of one sample that `doctor` knows by its name.
-
-    Attributes:
-        function: its name in `qdtheory.text`.
-        lower: whether less is better.
-    """
-
-    function: str
-    lower: bool = False
-
-
-# By their names in the catalogue. The compression ratio is not among them: it changes
-# with the order of the sentences.
-REQUESTED = {
-    "n-gram diversity": Requested("ngram_diversity"),
-    "self-repetition": Requested("self_repetition", lower=True),
-    "pairwise ROUGE-L": Requested("pairwise_rouge_l", lower=True),
-}

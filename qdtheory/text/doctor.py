@@ -13,7 +13,7 @@ sentences that it has not seen by these weights. Only they decide.
 """
 
 import math
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from hashlib import blake2b
 from numbers import Real
 from typing import Any, TypeAlias
@@ -28,7 +28,6 @@ from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
-from qdtheory.text.looks import named_here
 from qdtheory.text.metric_names import Side, named_metric
 
 Rows: TypeAlias = Int[np.ndarray, " rows"]
@@ -57,7 +56,6 @@ NUM_REAL = 1000
 EQUAL, TINY = 1e-9, 1e-12
 
 
-@named_here
 def doctor(
     quality: str | Callable[[list[str], list[str]], float],
     diversity: str | Callable[[list[str]], float],
@@ -194,10 +192,12 @@ def _asked(
         else:
             names.append(getattr(metric, "__name__", side))
     answers = {} if cache is None else cache
-    of_texts = "" if cache is None else fingerprint([corpus])
+    of_texts = "" if cache is None else fingerprint(corpus)
 
     def value(side: Side, *rows: Rows) -> float:
-        key = f"{names[side == 'diversity']} {of_texts} {_hash(rows)}"
+        asked = b"".join(np.asarray(x, "<i8").tobytes() + b";" for x in rows)
+        of_rows = blake2b(asked, digest_size=16).hexdigest()
+        key = f"{names[side == 'diversity']} {of_texts} {of_rows}"
         if key not in answers:
             if side in found:
                 answer = found[side](*(corpus[x] for x in rows))
@@ -213,13 +213,6 @@ def _asked(
 
     own = each and (lambda real: each(corpus, corpus[real]))
     return (names[0], names[1]), ask, own
-
-
-def _hash(rows: Sequence[Rows]) -> str:
-    found = blake2b(digest_size=16)
-    for x in rows:
-        found.update(np.asarray(x, "<i8").tobytes() + b";")
-    return found.hexdigest()
 
 
 def _answer(side: str, function: Callable[..., Any], *lots: list[str]) -> float:

@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from qdtheory.bleu_formula import Smoothing, check_smoothing
 from qdtheory.support.packages import versions
@@ -28,7 +27,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import ALONE, named, named_here, told_later
+from qdtheory.text.looks import ALONE, named, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
@@ -64,13 +63,7 @@ class Plan(Record):
     warnings: tuple[str, ...]
     tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
 
-    @property
-    def averaged(self) -> bool:
-        """Whether counts are divided by the n-grams of their sentence."""
-        return self.estimator == "sentence-pairs"
 
-
-@named_here
 @told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
@@ -135,8 +128,7 @@ def evaluate(
         OSError: a file cannot be opened; or no scheduler answers, or workers died more
             than three times (ConnectionError).
         ModuleNotFoundError: the extra "scale" is missing, for workers.
-        TypeError: see `as_corpus`; or an argument has a name of other packages, such as
-            predictions.
+        TypeError: see `as_corpus`.
         ValueError: no candidates, fewer than 3 sentences, no token that is in the
             references too, or bad input to a metric, with the candidate's name
             prefixed.
@@ -250,20 +242,13 @@ def planned(
             comparability.require_comparable(corpus, references, max_order, estimator)
             if draws is not None:
                 comparability.require_draws(corpus, max_order, draws)
-    copied, dependent = comparability.copies_of(texts, references)
     return Plan(
-        candidates={name: _size(corpus) for name, corpus in texts.items()},
-        references=_size(references),
-        max_order=max_order,
-        smoothing=smoothing,
-        estimator=estimator,
-        level=level,
-        empty=empty,
-        draws=draws,
-        copied=copied,
-        dependent=dependent,
-        warnings=comparability.warnings_of_texts(texts, references, estimator),
-        tokenizers=(references.tokenizer, *(x.tokenizer for x in texts.values())),
+        {name: _size(corpus) for name, corpus in texts.items()},
+        _size(references),
+        *(max_order, smoothing, estimator, level, empty, draws),
+        *comparability.copies_of(texts, references),
+        comparability.warnings_of_texts(texts, references, estimator),
+        (references.tokenizer, *(x.tokenizer for x in texts.values())),
     )
 
 
@@ -275,13 +260,14 @@ def counted(
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
     n, smoothing = plan.max_order, plan.smoothing
+    averaged = plan.estimator == "sentence-pairs"
     ours, real = cast(Any, candidates), cast(Any, references)
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
-        found = sums_on(ours, real, n, plan.averaged, smoothing, step)
+        found = sums_on(ours, real, n, averaged, smoothing, step)
         return reported(plan, *found)
-    found = partial_sums(ours, real, n, averaged=plan.averaged, step=step)
+    found = partial_sums(ours, real, n, averaged=averaged, step=step)
     totals, lengths = found.totals, found.totals.reference_lengths
     scores = {
         name: group_scores(blocks, totals.lengths[name], lengths, smoothing)
@@ -367,26 +353,6 @@ def _values(
 def _size(corpus: Sample) -> TextSize:
     empty = corpus.empty_lines + corpus.num_empty  # skipped or kept
     return TextSize(len(corpus), corpus.num_tokens, empty)
-
-
-def every_metric(
-    references: Texts,
-    max_order: int = MAX_ORDER,
-    smoothing: Smoothing = SMOOTHING,
-    estimator: Estimator = ESTIMATOR,
-) -> Callable[[Corpus], Float[np.ndarray, "kinds orders"]]:
-    """Build a function from candidates to all metrics: rows `KINDS`, columns orders."""
-    real, averaged = as_corpus(references), estimator == "sentence-pairs"
-
-    def metrics(corpus: Corpus) -> Float[np.ndarray, "kinds orders"]:
-        settings: Any = {"averaged": averaged, "num_groups": 1}
-        sums = partial_sums({"": corpus}, real, max_order, **settings)
-        totals = sums.totals
-        of = totals.lengths[""], totals.reference_lengths, smoothing
-        scores = group_scores(sums.blocks[""], *of)
-        return metrics_of_sums(totals, "", scores, estimator)[..., 0]
-
-    return metrics
 
 
 def _methods(plan: Plan) -> str:

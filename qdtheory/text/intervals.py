@@ -6,19 +6,14 @@ fixed inside the metric, the interval is conditional on them.
 
 The jackknife suits every metric here. By the Efron-Stein inequality its variance
 estimate is biased upwards, if at all; for Self-BLEU of a few hundred to thousands of
-captions the standard error was 1.0 to 1.6 times the true one. The bootstrap draws with
-replacement, so that sentences of a resample match themselves word for word. A metric
-that compares the sentences of one sample (Self-BLEU, distinct, NRR, CND) takes that for
-repetition: the bootstrap interval for Self-BLEU of 500 captions lies 13 to 60 standard
-deviations above the value. A mean over candidates, such as BLEU against fixed
-references, is not affected.
+captions the standard error was 1.0 to 1.6 times the true one.
 
 A jackknife interval can leave the metric's range. Clipped by `bounds` it covers the
 expectation, which is in the range too, exactly when the original does. A transform
 instead, such as the logit, is undefined where a metric is 0 or 1, as BLEU-4 often is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +77,7 @@ def jackknife_interval(
         >>> print(f"{few.value:.3f} in [{few.low:.3f}, {few.high:.3f}]")
         0.889 in [0.425, 1.000]
     """
-    samples = _samples(corpora, level)
+    samples = samples_of(corpora, level)
     rng = np.random.default_rng(seed)
     groups = []
     for position, sample in enumerate(samples):
@@ -91,22 +86,16 @@ def jackknife_interval(
         why = f", the sentences of corpus {position}"
         check_whole("num_groups", number, 2, size, why)
         groups.append(random_groups(size, number, rng))
-    left_out = without_groups(metric, samples, groups)
+
+    def without(i: int, x: np.ndarray) -> Any:
+        return metric(*samples[:i], samples[i][x], *samples[i + 1 :])
+
+    left_out = (
+        np.array([without(i, group != g) for g in range(group.max() + 1)], float)
+        for i, group in enumerate(groups)
+    )
     variances, degrees = zip(*map(jackknife_variance, left_out))
     return interval_of(metric(*samples), sum(variances), min(degrees), level, bounds)
-
-
-def without_groups(
-    metric: Callable[..., Any], samples: Sequence[Any], groups: Sequence[np.ndarray]
-) -> list[Float[np.ndarray, "_ ..."]]:
-    """Compute a metric without each group of a sample, one sample after another."""
-
-    def without(i: int, group: np.ndarray) -> np.ndarray:
-        kept = (group != g for g in range(group.max() + 1))
-        rest = [metric(*samples[:i], samples[i][x], *samples[i + 1 :]) for x in kept]
-        return np.array(rest, float)
-
-    return [without(*each) for each in enumerate(groups)]
 
 
 def random_groups(
@@ -183,59 +172,8 @@ def mean_interval(
     return interval_of(values.mean(), variance, degrees, level)
 
 
-def bootstrap_interval(
-    metric: Callable[..., Any],
-    *corpora: Texts,
-    level: float = LEVEL,
-    num_resamples: int = 1000,
-    seed: int = 0,
-) -> Estimate:
-    """Percentile bootstrap interval, resampling sentences with replacement.
-
-    For means over sentences, such as `bleu` with fixed references. Invalid for metrics
-    that compare the sentences of one sample with each other, such as `self_bleu`,
-    `negative_repetition_rate` and `cnd`: resamples contain duplicates, so the interval
-    need not even contain the value. Use `jackknife_interval` for these.
-
-    Args:
-        metric: a function of the corpora that returns a number or an array.
-        corpora: independent samples, each a `Corpus` or any input of `as_corpus`.
-        level: the nominal coverage probability, in (0, 1).
-        num_resamples: number of resamples, at least 2.
-        seed: seed of the resampling.
-
-    Returns:
-        The interval, elementwise if the metric returns an array.
-
-    Raises:
-        TypeError: see `as_corpus`.
-        ValueError: see `as_corpus`; no corpus, a level outside (0, 1), or fewer than 2
-            resamples.
-
-    References:
-        Efron and Tibshirani 1993, chapter 13.
-
-    Claims: N12.21.
-
-    Example:
-        >>> texts = ["a b", "a c", "b c", "d e", "f"] * 8
-        >>> found = bootstrap_interval(lambda c: c.lengths.mean(), texts)
-        >>> print(f"{found.value:.1f} in [{found.low:.2f}, {found.high:.2f}]")
-        1.8 in [1.68, 1.90]
-    """
-    samples = _samples(corpora, level)
-    check_whole("num_resamples", num_resamples, 2)
-    rng = np.random.default_rng(seed)
-    resamples = (
-        [sample[rng.integers(len(sample), size=len(sample))] for sample in samples]
-        for _ in range(num_resamples)
-    )
-    values = np.array([metric(*resample) for resample in resamples], float)
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Estimate(metric(*samples), low, high, values.std(axis=0, ddof=1))
-
-
-def _samples(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
+def samples_of(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
+    """Read samples and check the level of their interval."""
     if not corpora:
         raise ValueError("expected at least one corpus after the metric, got none")
     check_positive("level", level, below=1)

@@ -7,22 +7,19 @@ costs a look at 200 of its sentences, two texts a look at each word of both.
 """
 
 import re
-import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, wraps
-from inspect import signature
+from functools import partial
 from operator import ne
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from qdtheory.support.records import tell_caller
 from qdtheory.text.containers import Token
 
-Called = TypeVar("Called", bound=Callable[..., Any])
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
 NEARLY = 0.9  # share of the sentences from which a mark is told
 LEAST = 3  # sentences, of which a share says something
@@ -37,27 +34,15 @@ MARK = r"</?\w{1,20}>|<\|\w{1,20}\|>|\[[A-Z]{2,10}\]"
 START, END = re.compile(MARK), re.compile(rf"(?:{MARK})$")
 NUMBER = re.compile(r"[(\[]?\d{1,4}[.):\]](?!\d)")
 BULLETS = "-", "*", "•"
-# By what stands there: what is said of it, and the script of sed that takes it off.
+# What is said of a mark, by where it stands.
 SAID = {
-    "start": ("begin with {0!r}", "s/^ *{1} *//"),
-    "number": ("begin with a list number", "s/^ *[[(]*[0-9]*[]).:] *//"),
-    "end": ("end with {0!r}", "s/ *{1} *$//"),
-    "round": ("begin with {0[0]} and end with {0[1]}", "s/^ *{1[0]}//; s/{1[1]} *$//"),
+    "start": "begin with {0!r}",
+    "number": "begin with a list number",
+    "end": "end with {0!r}",
+    "round": "begin with {0[0]} and end with {0[1]}",
 }
 # What a list of texts is called.
 ALONE = "candidates"
-# What arguments are called in other packages.
-_MODEL = "predictions preds hypotheses hyps generated samples"
-_REAL = "refs targets gold ground_truth real"
-ELSEWHERE = {
-    "candidates": f"outputs {_MODEL}",
-    "outputs": f"candidates {_MODEL}",
-    "references": _REAL,
-    "texts": f"references {_REAL}",
-    "one": "a first model model_a",
-    "other": "b second baseline model_b",
-}
-_SPECIAL = re.compile(r"([][.*/^$\\])")  # in a script of sed
 
 
 class TextWarning(UserWarning):
@@ -65,22 +50,6 @@ class TextWarning(UserWarning):
 
     `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
     """
-
-
-def named_here(function: Called) -> Called:
-    """Tell what an argument is called here if it has its name in other packages."""
-    own = signature(function).parameters
-
-    @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        for here, words in ELSEWHERE.items():
-            for name in {*words.split()} & options.keys() - own.keys():
-                if here in own:
-                    said = f"{function.__name__}: {name} is called {here} here"
-                    raise TypeError(f"{said}: write {here}=... for {name}=...")
-        return function(*args, **options)
-
-    return cast(Called, call)
 
 
 @contextmanager
@@ -115,8 +84,9 @@ def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
         return ()
     found = _often(corpus, spread(written, MOST), NEARLY)
     return tuple(
-        f"{share:.0%} of the sentences of {name} {_told(*end)}"
-        for end, share in found.items()
+        f"{share:.0%} of the sentences of {name} {SAID[where].format(mark)}, which "
+        "counts as text: take it off first or, in Python, by a function as tokenizer"
+        for (where, mark), share in found.items()
     )
 
 
@@ -150,17 +120,6 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         yield "end", last[0]
     if not first and not last and len(end) > 1 and CLOSING.get(start[0]) == end[-1]:
         yield "round", start[0] + end[-1]
-
-
-def _told(where: str, mark: str) -> str:
-    """What is said of a mark, and what to do."""
-    said, script = SAID[where]
-    escaped = [_SPECIAL.sub(r"\\\1", x) for x in mark]
-    sed = script.format(mark, escaped if where == "round" else "".join(escaped))
-    return (
-        f"{said.format(mark)}, which counts as text: take it off first, by sed "
-        f"{shlex.quote(sed)} FILE > NEW or, in Python, a function as tokenizer"
-    )
 
 
 def unlike(

@@ -6,7 +6,6 @@ from typing import Any, Literal, TypeAlias
 
 from qdtheory import text
 from qdtheory.support.layout import plain_name
-from qdtheory.text.defaults import REQUESTED, Requested
 
 Side: TypeAlias = Literal["quality", "diversity"]
 # A score of each text beside real text, of which the quality is the mean. The order n
@@ -16,17 +15,18 @@ EACH: dict[str, Callable[..., Any]] = {
     "ROUGE-L": lambda ours, real, n: text.rouge_l_scores(ours, real),
 }
 
-# Names without an order.
-UNORDERED = {"ROUGE-L", *REQUESTED}
+# Diversities without an order in their names; more is better. The compression ratio is
+# not among them: it changes with the order of the sentences.
+WITHOUT_ORDER: dict[str, Callable[..., float]] = {
+    "n-gram diversity": lambda ours, n: text.ngram_diversity(ours),
+    "self-repetition": lambda ours, n: -text.self_repetition(ours),
+    "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
+}
+UNORDERED = {"ROUGE-L", *WITHOUT_ORDER}
 
 
 def _mean(each: Callable[..., Any]) -> Callable[..., float]:
     return lambda ours, real, n: float(each(ours, real, n).mean())
-
-
-def _signed(asked: Requested) -> Callable[..., float]:
-    sign = -1 if asked.lower else 1
-    return lambda ours, n: sign * getattr(text, asked.function)(ours)
 
 
 WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
@@ -38,7 +38,7 @@ WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
         "NRR": text.negative_repetition_rate,
         "Self-BLEU-n": lambda ours, n: -float(text.self_bleu(ours, n)[n - 1]),
         "Distinct-n": text.distinct,
-        **{name: _signed(asked) for name, asked in REQUESTED.items()},
+        **WITHOUT_ORDER,
     },
 }
 
@@ -73,7 +73,7 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
         -0.5
     """
     known, plain = WHOLE[side], plain_name(name)
-    names = {plain_name(x): m for m in known for x in (m, *OTHER_NAMES[m])}
+    names = {plain_name(x): m for m in known for x in (m, *OTHER_NAMES.get(m, ()))}
     orders = re.findall("[0-9]+", name) if plain not in names else []
     metric = names.get(re.sub("[1-9]", "n", plain, count=1) if orders else plain)
     unordered = metric in known and metric not in UNORDERED and not orders

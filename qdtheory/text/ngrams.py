@@ -265,26 +265,6 @@ def cnd(
     return float(repetition - 2 * _coverage(tables, (ours, real)))
 
 
-def unique_ngrams(candidates: Countable, n: int) -> int:
-    """Number of distinct n-grams in the candidates; increases with sample size.
-
-    Args:
-        candidates: a `Corpus`, list of strings, list of token lists, or table.
-        n: the order, at least 1.
-
-    Returns:
-        A number, at least 1.
-
-    Raises:
-        TypeError, ValueError: see `ngram_counts`.
-
-    Example:
-        >>> unique_ngrams(["a b a b", "b a"], 2)
-        2
-    """
-    return len(ngram_counts(candidates, n).counts)
-
-
 def distinct(candidates: Countable, n: int) -> float:
     """Distinct-n, a diversity: distinct n-grams over all; decreases with sample size.
 

@@ -7,7 +7,6 @@ import numpy as np
 from qdtheory.support.records import Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.comparison import compare
-from qdtheory.text.looks import named_here
 
 # The means of these do not change with the number of sentences.
 PLANNED = "BLEU-", "CR-", "NRR-", "CND-", "distinct_"
@@ -30,7 +29,6 @@ class SampleSize(Record):
     within: float | None = None
 
 
-@named_here
 def plan(
     report: Any,
     one: str,

@@ -18,7 +18,6 @@ from qdtheory.support.records import Record
 from qdtheory.text.checks import check_positive
 from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.looks import named_here
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
 
@@ -39,7 +38,6 @@ class KernelScore(Record):
     score: float
 
 
-@named_here
 def kernel_score(
     outputs: Iterable[str],
     references: Iterable[str],
@@ -83,7 +81,6 @@ def kernel_score(
     return KernelScore(*map(float, moments(gram, len(ours))[:3]))
 
 
-@named_here
 def evaluate_prompts(
     candidates: Mapping[str, Iterable[Any]] | Iterable[Any],
     references: Iterable[Any],

@@ -161,15 +161,12 @@ class Report(Record, Tabled):
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
         """
-        sizes = [
-            f"{printable(name)}: {size:,} sentences, {self.empty[name]:,} empty"
-            for name, size in self.sizes.items()
+        sizes = [("References", self.num_references, self.num_empty_references)]
+        sizes += [(name, self.sizes[name], self.empty[name]) for name in self]
+        lines = [
+            f"<li>{escape(printable(name))}: {size:,} sentences, {empty:,} empty</li>"
+            for name, size, empty in sizes
         ]
-        real = (
-            f"References: {self.num_references:,} sentences, "
-            f"{self.num_empty_references:,} empty"
-        )
-        lines = [f"<li>{escape(line)}</li>" for line in (real, *sizes)]
         said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
         told = self.legend(), *self.conclusions
         said += [f"<p>{escape(text)}</p>" for text in told]

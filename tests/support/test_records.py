@@ -181,7 +181,7 @@ def test_a_traced_record_can_be_shown_and_compared():
 def test_public_results_are_records():
     # Texts, functions and pairs are what results are of.
     kept = {"TextSpace", "Tsallis", "Expression", "Corpus", "NgramCounts"}
-    kept |= {"References", "Removed", "NoiseFamily"}
+    kept |= {"References", "NoiseFamily"}
     others = {
         name
         for room in (qd, text)

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from lab.corpora import every_metric
 from referees.corpus_metrics import without_each_group
 from refusals import refused
 from scipy import stats
@@ -12,7 +13,6 @@ from scipy import stats
 from qdtheory.support.records import Estimate
 from qdtheory.text import as_corpus, evaluate
 from qdtheory.text.comparison import compare
-from qdtheory.text.evaluation import every_metric
 from qdtheory.text.report import Report
 
 

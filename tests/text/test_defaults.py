@@ -6,27 +6,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lab import corpora
 from referees.corpus_metrics import one_by_one
 from typer.testing import CliRunner
 
 from qdtheory import text
 from qdtheory.commands import cli
 from qdtheory.commands.evaluate import evaluate as command
-from qdtheory.text import evaluation
 
 FUNCTIONS = {
     name: inspect.signature(found).parameters
     for name in dir(text)
     if inspect.isfunction(found := getattr(text, name))
 } | {
-    "every_metric": inspect.signature(evaluation.every_metric).parameters,
+    "every_metric": inspect.signature(corpora.every_metric).parameters,
+    "bootstrap_interval": inspect.signature(corpora.bootstrap_interval).parameters,
     "command": inspect.signature(command).parameters,
 }
 
 
 @pytest.mark.parametrize(
     ("setting", "least"),
-    [("smoothing", 9), ("estimator", 6), ("max_order", 12), ("level", 4), ("empty", 4)],
+    [("smoothing", 7), ("estimator", 6), ("max_order", 10), ("level", 4), ("empty", 4)],
 )
 def test_a_setting_has_one_default_wherever_it_occurs(setting, least):
     defaults = {

@@ -17,17 +17,11 @@ from scipy import stats
 
 from qdtheory.text import (
     as_corpus,
-    doctor,
     evaluate,
-    evaluate_prompts,
     jackknife_interval,
-    kernel_score,
     ngram_counts,
-    plan,
     read_corpus,
 )
-from qdtheory.text.bleu import bleu, bleu_scores, self_bleu
-from qdtheory.text.comparison import compare
 from qdtheory.text.evaluation import KINDS, RANGES
 from qdtheory.text.intervals import random_groups
 
@@ -146,6 +140,24 @@ def test_few_sentences_and_steps():
 
 def by_binomials(corpus, n, k):
     return distinct_among(ngram_counts(corpus, n).counts.tolist(), k)
+
+
+@pytest.mark.claim("N12.36")
+def test_means_over_pieces_are_those_of_the_whole_for_means_over_sentences_alone():
+    """By the sums of all n-grams, where the lecture asks one function a metric."""
+    words = np.random.default_rng(0).zipf(1.5, (900, 6)) % 50
+    texts = [" ".join(map(str, row[: 2 + row[0] % 5])) for row in words]
+    ours, real = texts[:600], texts[600:]
+    pieces = {f"{k}": ours[k : k + 60] for k in range(0, 600, 60)}
+    every = {"whole": ours} | pieces
+    found = evaluate(every, real, max_order=2, estimator="sentence-pairs")
+
+    def gap(metric):
+        mean = np.mean([found[name][metric].value for name in pieces])
+        return abs(mean / found["whole"][metric].value - 1)
+
+    assert max(gap("BLEU-2"), gap("CR-2")) <= 1e-12
+    assert min(gap("Self-BLEU-2"), gap("distinct-2")) > 0.1
 
 
 @pytest.mark.parametrize("k", [1, 17, 100])
@@ -377,34 +389,6 @@ def test_bad_input(as_a_user):
 
 
 @pytest.mark.usefixtures("as_a_user")
-def test_names_that_arguments_have_in_other_packages_are_told():
-    calls = {
-        evaluate: (["predictions", "hypotheses", "preds", "outputs"], ["refs", "real"]),
-        bleu: (["predictions", "hypotheses"], ["refs", "gold"]),
-        bleu_scores: (["predictions"], ["refs"]),
-        self_bleu: (["predictions", "generated"], []),
-        evaluate_prompts: (["predictions", "outputs"], ["refs", "targets"]),
-        kernel_score: (["predictions", "candidates", "hyps"], ["refs", "gold"]),
-        compare: (["first", "model_a"], ["second", "baseline"]),
-        plan: (["a", "model"], ["b", "model_b"]),
-        doctor: ([], ["references", "refs", "real"]),
-    }
-    for function, sides in calls.items():
-        parameters = inspect.signature(function).parameters
-        for side, names in enumerate(sides):
-            choices = (
-                ("outputs", "candidates", "one"),
-                ("references", "texts", "other"),
-            )
-            own = next((x for x in choices[side] if x in parameters), "")
-            for name in names:
-                said = f"{function.__name__}: {name} is called {own} here: write {own}="
-                with pytest.raises(TypeError, match=said):
-                    function(**{name: MODEL, own: REAL})
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        evaluate(MODEL, REAL, colour=1)
-
-
 @pytest.mark.usefixtures("as_a_user")
 def test_the_page_on_reporting_shows_the_line_that_is_printed():
     page = (Path(__file__).parents[2] / "docs/what_to_report.md").read_text()

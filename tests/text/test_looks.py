@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import warnings
 from functools import partial
 from itertools import product
@@ -39,7 +38,7 @@ def looked_at(lines, **options):
 
 
 @pytest.mark.parametrize("said", WRITTEN)
-def test_what_stands_at_the_ends_of_every_line_is_told_with_its_way_out(said, tmp_path):
+def test_what_stands_at_the_ends_of_every_line_is_told(said, tmp_path):
     path = tmp_path / "model.txt"
     path.write_text("\n".join(WRITTEN[said]) + "\n", "utf-8")
     start = f"100% of the sentences of {path} {said}, "
@@ -51,14 +50,9 @@ def test_what_stands_at_the_ends_of_every_line_is_told_with_its_way_out(said, tm
         text.bleu(WRITTEN[said], PLAIN)
     # Told when it was read; a corpus is not told of again.
     assert 0 < text.bleu(corpus, PLAIN)[0] < 1
-    message = str(told[0].message)
-    script = message[message.index("sed ") : message.index(" FILE > NEW")]
-    command = f"{script} {path}"
-    run = subprocess.run(command, shell=True, capture_output=True, check=True)
-    found = run.stdout.decode().splitlines()
-    assert odd_ends(text.as_corpus(found)) == ()
-    if "“" not in said and '"' not in said:
-        assert found == PLAIN
+    assert str(told[0].message).endswith(
+        "counts as text: take it off first or, in Python, by a function as tokenizer"
+    )
 
 
 @pytest.mark.parametrize("tokenizer", ["whitespace", "13a", "characters"])

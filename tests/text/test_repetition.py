@@ -71,20 +71,9 @@ def test_self_repetition_counts_texts_not_occurrences():
     assert found == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.claim("N25.19")
-def test_repeated_texts_compress_better():
-    rng = np.random.default_rng(0)
-    varied = [" ".join(map(str, rng.integers(0, 50, 8))) for _ in range(200)]
-    for method in ("lz78", "gzip"):
-        once = text.compression_ratio(varied, method)
-        again = text.compression_ratio(varied[:20] * 10, method)
-        assert again > 1.3 * once
-
-
 def test_bad_input_is_refused(as_a_user):
     refused(
         ("at least two sentences", text.pairwise_rouge_l, ["a"]),
-        ('"lz78" or "gzip"', text.compression_ratio, ["a b"], "zip"),
         ("no sentence has 2 tokens", text.self_repetition, ["a"], 2),
         ("expected 1 or more", text.ngram_diversity, ["a"], 0),
     )

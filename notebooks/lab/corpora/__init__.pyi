@@ -1,6 +1,12 @@
 from .bhattacharyya import (
     estimate_bhattacharyya as estimate_bhattacharyya,
 )
+from .bootstrap import (
+    bootstrap_interval as bootstrap_interval,
+)
+from .compression import (
+    compression_ratio as compression_ratio,
+)
 from .draws import (
     distinct_k as distinct_k,
     pass_at_k as pass_at_k,
@@ -9,6 +15,9 @@ from .draws import (
 )
 from .embeddings import (
     embed as embed,
+)
+from .every_metric import (
+    every_metric as every_metric,
 )
 from .features import (
     frechet_distance as frechet_distance,
@@ -39,6 +48,8 @@ from .paired import (
     rouge_scores as rouge_scores,
 )
 from .preprocessing import (
+    PreparedCorpus as PreparedCorpus,
+    Removed as Removed,
     imdb as imdb,
     prepare as prepare,
 )

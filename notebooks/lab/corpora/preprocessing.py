@@ -2,7 +2,7 @@
 
 import csv
 import re
-from dataclasses import replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain, compress
 from pathlib import Path
@@ -12,12 +12,44 @@ import numpy as np
 
 from qdtheory.support.packages import missing
 from qdtheory.text.checks import check_choice, check_whole
-from qdtheory.text.corpus import Corpus, Removed, Texts, as_corpus, prefix_sums
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, prefix_sums
 
 Rare: TypeAlias = Literal["drop", "unk"]
 _BREAK = re.compile(r"<br\s*/?>")
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=["'(]?[A-Z0-9])""")
 _TOKEN = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Number of sentences removed by each rule of `prepare`, in the order of the rules.
+
+    Attributes:
+        rare: sentences with a rare word (`rare="drop"`).
+        unknown: sentences with more than `max_unknown` unknown words.
+        short: sentences with fewer than `min_length` tokens.
+        long: sentences with more than `max_length` tokens.
+    """
+
+    rare: int = 0
+    unknown: int = 0
+    short: int = 0
+    long: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedCorpus(Corpus):
+    """A corpus that says what `prepare` removed.
+
+    Attributes:
+        removed: number of sentences that were removed, by rule.
+    """
+
+    removed: Removed = Removed()
+
+    def __repr__(self) -> str:
+        removed = "" if self.removed == Removed() else f", removed={self.removed}"
+        return f"{super().__repr__()[:-1]}{removed})"
 
 
 def prepare(
@@ -30,7 +62,7 @@ def prepare(
     max_length: int | None = None,
     seed: int | None = None,
     unknown: str = "<unk>",
-) -> Corpus:
+) -> PreparedCorpus:
     """Remove rare words and sentences that are too short or too long.
 
     The steps are: count words once, on the corpus as given; drop the sentences with
@@ -106,8 +138,8 @@ def prepare(
     # Number the words in use from zero, in the order of the vocabulary.
     tokens = (np.cumsum(used) - 1).astype(np.int32)[ids]
     vocabulary = tuple(compress((*corpus.vocabulary, unknown), used.tolist()))
-    left = replace(left, tokens=tokens, vocabulary=vocabulary)
-    return replace(left, empty_lines=corpus.empty_lines, removed=removed)
+    kept = corpus.empty_lines, corpus.tokenizer, removed
+    return PreparedCorpus(tokens, left.offsets, vocabulary, *kept)
 
 
 def imdb(sentences_per_review: int | None = 2) -> Corpus:

@@ -144,7 +144,7 @@ def train(
     model: Any = LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
     state, step = (model, optax.adam(0.0).init(model)), 0
     num_steps = epochs * (len(corpus) // batch_size)
-    settings["corpus"] = fingerprint([corpus])
+    settings["corpus"] = fingerprint(corpus)
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
     report = report or _print_on_a_terminal

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from lab.corpora.compression import lz78_bits, lz78_phrases
 from qdtheory.distributions import (
     check_distribution,
     check_positive,
@@ -20,7 +21,6 @@ from qdtheory.distributions import (
 from qdtheory.ngrams import chance_seen, ngram_matrix
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import Number, PerText, Scalar, within
-from qdtheory.text.repetition import lz78_bits, lz78_phrases
 
 # --- k draws ------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ def compression_table(
     if space.num_texts**num_texts > 10**6:
         raise ValueError(
             f"{space.num_texts}**{num_texts} samples are too many to compress; take "
-            "fewer texts, or qd.text.compression_ratio of a drawn sample"
+            "fewer texts, or lab.corpora.compression_ratio of a drawn sample"
         )
     texts = [row[row >= 0].tolist() for row in space.tokens]
     table = np.empty(shape)
@@ -171,7 +171,7 @@ def expected_compression(space: TextSpace, q: PerText, num_texts: int = 1) -> Sc
     A polynomial of degree m in q: for one text it is linear, and the most diverse model
     is a single text.
 
-    Estimated by `qd.text.compression_ratio`.
+    Estimated by `lab.corpora.compression_ratio`.
 
     Args:
         space: the texts, of two tokens or more in the vocabulary.

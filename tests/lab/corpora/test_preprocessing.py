@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lab.corpora import imdb, prepare, preprocessing
+from lab.corpora import Removed, imdb, prepare, preprocessing
 
-from qdtheory.text import Removed, as_corpus
+from qdtheory.text import as_corpus
 
 TEXTS = [["a", "b", "a"], ["c"], ["b", "d", "a", "a"], ["d"]]
 

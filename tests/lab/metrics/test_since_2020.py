@@ -6,12 +6,12 @@ from math import ceil, log2
 import numpy as np
 import pytest
 from lab import metrics
+from lab.corpora.compression import lz78_bits, lz78_phrases
 from lab.metrics.since_2020 import compression_table
 from referees.enumerated_batches import batches
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.text.repetition import lz78_bits, lz78_phrases
 
 # -- k draws -------------------------------------------------------------------------
 
