@@ -143,7 +143,7 @@ def _self_matches(
     of the next group, or of the other sentences of its own.
     """
     sizes = np.diff(ours.starts, append=len(ours.counts))
-    run = np.repeat(np.arange(len(sizes)), sizes)
+    run = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
     ngram = ours.ngram[run]
     alike = clipped_at_others(ours.counts, ours.starts[ours.first], ngram)
     # The largest counts of three groups: numbered, so that no two are equal.

@@ -85,11 +85,12 @@ def number_texts(
     check_whole("num_groups", num_groups, 1, MAX_GROUPS)
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
+    words = 1 + max(int(x.max(initial=0)) for x in ids)
+    ids = [x.astype(np.min_scalar_type(words)) for x in ids]
     firsts = prefix_sums([*map(len, corpora)]).tolist()
     each = zip(corpora, ids, firsts)
     texts = [_numbered(*one, min(num_groups, len(one[0]))) for one in each]
-    numbers = Numbers(1 + max(int(x.max(initial=0)) for x in ids), firsts[-1])
-    return dict(zip([*candidates, REFERENCES], texts)), numbers
+    return dict(zip([*candidates, REFERENCES], texts)), Numbers(words, firsts[-1])
 
 
 def _numbered(
@@ -166,20 +167,19 @@ def ngrams_of(
     yield _words(words, times, numbers)
     if max_order == 1:
         return
-    order, by_order = None, [*map(list, zip(*columns))]
+    by_order = [*map(list, zip(*columns))]
     del columns
-    sentence = np.concatenate(sentence)
-    if (sentence[1:] < sentence[:-1]).any():
-        _, order = sorted_keys(sentence.astype(np.int64), numbers.sentences)
-        sentence = sentence[order]
+    keys = np.concatenate(sentence).astype(np.int64)
+    order = sorted_keys(keys, numbers.sentences)[1]
+    del keys
 
     def joined(pieces: list[np.ndarray]) -> np.ndarray:
         column = np.concatenate(pieces)
         pieces.clear()  # what is joined is let go of
-        return column if order is None else column[order]
+        return column[order]
 
-    first, *others = map(joined, by_order)
-    remaining = joined(remaining)
+    sentence, remaining, first, *others = map(joined, [sentence, remaining, *by_order])
+    del order
     num_ids = numbers.words
     positions = Positions(others, remaining, sentence, num_ids, first, num_ids)
     yield from postings_by_order(positions, max_order - 1)
