@@ -150,7 +150,7 @@ def places(
             left = np.minimum(chunk.offsets[1:][own] - kept, max_order) - 1
             some = Places(
                 words,
-                times.astype(np.int32),
+                times.astype(np.min_scalar_type(times.max(initial=0))),
                 left.astype(np.min_scalar_type(max_order)),
                 number[own],
                 tuple(ids[padded[n:][kept]] for n in range(max_order)),
@@ -178,7 +178,8 @@ def ngrams_of(
         pieces.clear()  # what is joined is let go of
         return column[order]
 
-    sentence, remaining, first, *others = map(joined, [sentence, remaining, *by_order])
+    first, *others = map(joined, by_order)
+    sentence, remaining = joined(sentence), joined(remaining)
     del order
     num_ids = numbers.words
     positions = Positions(others, remaining, sentence, num_ids, first, num_ids)

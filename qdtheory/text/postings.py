@@ -117,17 +117,17 @@ def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]
 
 
 def clipped_at_others(
-    counts: np.ndarray, first: np.ndarray, ngram: np.ndarray
-) -> Int[np.ndarray, " postings"]:
+    counts: np.ndarray, first: np.ndarray
+) -> Integer[np.ndarray, " postings"]:
     """Clip the count of an n-gram in each sentence at the most in another sentence.
 
     That is the largest count or, if the sentence alone attains it, the second largest.
     """
-    most = np.maximum.reduceat(counts, first)
-    top = counts == most[ngram]
+    most, sizes = np.maximum.reduceat(counts, first), np.diff(first, append=len(counts))
+    top = counts == np.repeat(most, sizes)
     second = np.maximum.reduceat(np.where(top, 0, counts), first)
     alone = np.add.reduceat(top, first, dtype=int) == 1
-    return np.minimum(counts, np.where(alone, second, most)[ngram])
+    return np.minimum(counts, np.repeat(np.where(alone, second, most), sizes))
 
 
 def token_sentences(corpus: Corpus) -> Int[np.ndarray, " tokens"]:
@@ -147,8 +147,8 @@ def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort integers from 0 to size - 1, equal ones in their order; and the positions.
 
     Sorted in their own place with the positions packed into the low bits, they take a
-    fraction of an argsort on vectors. Without these NumPy still sorts 16 bits in linear time, so a
-    pass for each 16 bits is faster, but for long arrays of large keys.
+    fraction of an argsort on vectors. Without these NumPy still sorts 16 bits in linear
+    time, so a pass for each 16 bits is faster, but for long arrays of large keys.
     """
     bits = len(keys).bit_length()
     packs = (size << bits) <= np.iinfo(np.int64).max
