@@ -169,21 +169,20 @@ def ngrams_of(
         return
     by_order = [*map(list, zip(*columns))]
     del columns
-    keys = np.concatenate(sentence).astype(np.int64)
-    order = sorted_keys(keys, numbers.sentences)[1]
-    del keys
-
-    def joined(pieces: list[np.ndarray]) -> np.ndarray:
-        column = np.concatenate(pieces)
-        pieces.clear()  # what is joined is let go of
-        return column[order]
-
-    first, *others = map(joined, by_order)
-    sentence, remaining = joined(sentence), joined(remaining)
-    del order
+    keys = np.concatenate(sentence, dtype=np.int64)
+    keys, order = sorted_keys(keys, numbers.sentences)
+    first, *others = (_joined(pieces, order) for pieces in by_order)
+    remaining, sentence = _joined(remaining, order), _joined(sentence, order)
+    del keys, order
     num_ids = numbers.words
     positions = Positions(others, remaining, sentence, num_ids, first, num_ids)
     yield from postings_by_order(positions, max_order - 1)
+
+
+def _joined(pieces: list[np.ndarray], order: np.ndarray) -> np.ndarray:
+    column = np.concatenate(pieces)
+    pieces.clear()  # what is joined is let go of
+    return column[order]
 
 
 def _words(
