@@ -309,7 +309,7 @@ def _self_matches(
     positions, lengths = positions_of(candidates, max_order), candidates.lengths
     clipped = np.zeros((max_order, len(lengths)))
     for n, ngrams in enumerate(postings_by_order(positions, max_order, shared=True)):
-        counts = clipped_at_others(ngrams.counts, ngrams.first, ngrams.ngram)
+        counts = clipped_at_others(ngrams.counts, ngrams.first)
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
     return matches(clipped, lengths, closest_length(known, known, many == 1)[index])

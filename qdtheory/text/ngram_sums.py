@@ -60,9 +60,10 @@ def text_ngrams(
 ) -> TextNgrams:
     """Gather what belongs to one text of the n-grams of all texts."""
     last = text.first + text.size
-    kept = np.flatnonzero((every.sentence >= text.first) & (every.sentence < last))
+    kept = (every.sentence >= text.first) & (every.sentence < last)
     posting, sentence = every.ngram[kept], every.sentence[kept] - text.first
-    counts = every.counts[kept].astype(np.int32)
+    counts = every.counts[kept]
+    counts = counts.astype(np.min_scalar_type(counts.max(initial=0)))
     new, groups = changes(posting), text.groups[sentence]
     starts = np.flatnonzero(new | changes(groups))
     first = np.flatnonzero(new[starts])
@@ -142,28 +143,26 @@ def _self_matches(
     second group if its own leads. Then it is clipped at the largest count of the rest:
     of the next group, or of the other sentences of its own.
     """
-    sizes = np.diff(ours.starts, append=len(ours.counts))
-    run = np.repeat(np.arange(len(sizes)), sizes)
-    ngram = ours.ngram[run]
-    alike = clipped_at_others(ours.counts, ours.starts[ours.first], ngram)
+    alike = clipped_at_others(ours.counts, ours.starts[ours.first])
     # The largest counts of three groups: numbered, so that no two are equal.
-    most = np.maximum.reduceat(ours.counts, ours.starts).astype(np.int64)
-    codes = (most << RUN_BITS) + np.arange(1, len(most) + 1)
+    most = np.maximum.reduceat(ours.counts, ours.starts)
+    codes = (most.astype(np.int64) << RUN_BITS) + np.arange(1, len(most) + 1)
     largest = []
     for _ in range(3):
         largest.append(np.maximum.reduceat(codes, ours.first))
         codes[codes == largest[-1][ours.ngram]] = 0
     # The third largest remains in any case, and without a second there is no match.
-    second, third = largest[1] > 0, largest[2] >> RUN_BITS
-    kept = np.flatnonzero(second[ngram] & (ours.counts > third[ngram]))
-    run, counts = run[kept], ours.counts[kept]
-    one, two, three = (x[ngram[kept]] for x in largest)
+    remains = np.where(largest[1] > 0, largest[2] >> RUN_BITS, most.max(initial=0))
+    remains = remains.astype(most.dtype)[ours.ngram]
+    sizes = np.diff(ours.starts, append=len(ours.counts))
+    kept = np.flatnonzero(ours.counts > np.repeat(remains, sizes))
+    run, counts = np.searchsorted(ours.starts, kept, "right") - 1, ours.counts[kept]
+    one, two, three = (x[ours.ngram[run]] for x in largest)
     last = (1 << RUN_BITS) - 1
     leads, follows = ((x & last) == run + 1 for x in (one, two))
     missed = np.where(leads, two, one)
     rest = np.where(leads | follows, three, two) >> RUN_BITS
-    new = changes(run)
-    own = clipped_at_others(counts, np.flatnonzero(new), np.cumsum(new) - 1)
+    own = clipped_at_others(counts, np.flatnonzero(changes(run)))
     losses = np.minimum(counts, missed >> RUN_BITS) - np.maximum(rest, own)
     lost = np.flatnonzero(losses > 0)
     group = ours.group[(missed[lost] & last) - 1]
@@ -174,10 +173,11 @@ def repeats(ours: TextNgrams) -> list[np.ndarray]:
     """The sums `squares` and `within` of a text, and without each group."""
     text, value, x = ours.text, ours.value_sums.by_ngram, ours.value_sums.by_group
     squares = np.square(ours.values, dtype=np.result_type(ours.values, np.int64))
+    squares = np.add.reduceat(squares, ours.starts)
     loss = x * (2 * value[ours.ngram] - x)
     return [
         _without((value**2).sum(), ours.group, loss, text),
-        _without(squares.sum(), text.groups[ours.sentence], squares, text),
+        _without(squares.sum(), ours.group, squares, text),
     ]
 
 

@@ -85,11 +85,12 @@ def number_texts(
     check_whole("num_groups", num_groups, 1, MAX_GROUPS)
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
+    words = 1 + max(int(x.max(initial=0)) for x in ids)
+    ids = [x.astype(np.min_scalar_type(words)) for x in ids]
     firsts = prefix_sums([*map(len, corpora)]).tolist()
     each = zip(corpora, ids, firsts)
     texts = [_numbered(*one, min(num_groups, len(one[0]))) for one in each]
-    numbers = Numbers(1 + max(int(x.max(initial=0)) for x in ids), firsts[-1])
-    return dict(zip([*candidates, REFERENCES], texts)), numbers
+    return dict(zip([*candidates, REFERENCES], texts)), Numbers(words, firsts[-1])
 
 
 def _numbered(
@@ -149,7 +150,7 @@ def places(
             left = np.minimum(chunk.offsets[1:][own] - kept, max_order) - 1
             some = Places(
                 words,
-                times.astype(np.int32),
+                times.astype(np.min_scalar_type(times.max(initial=0))),
                 left.astype(np.min_scalar_type(max_order)),
                 number[own],
                 tuple(ids[padded[n:][kept]] for n in range(max_order)),
@@ -166,23 +167,22 @@ def ngrams_of(
     yield _words(words, times, numbers)
     if max_order == 1:
         return
-    order, by_order = None, [*map(list, zip(*columns))]
+    by_order = [*map(list, zip(*columns))]
     del columns
-    sentence = np.concatenate(sentence)
-    if (sentence[1:] < sentence[:-1]).any():
-        _, order = sorted_keys(sentence.astype(np.int64), numbers.sentences)
-        sentence = sentence[order]
-
-    def joined(pieces: list[np.ndarray]) -> np.ndarray:
-        column = np.concatenate(pieces)
-        pieces.clear()  # what is joined is let go of
-        return column if order is None else column[order]
-
-    first, *others = map(joined, by_order)
-    remaining = joined(remaining)
+    keys = np.concatenate(sentence, dtype=np.int64)
+    keys, order = sorted_keys(keys, numbers.sentences)
+    first, *others = (_joined(pieces, order) for pieces in by_order)
+    remaining, sentence = _joined(remaining, order), _joined(sentence, order)
+    del keys, order
     num_ids = numbers.words
     positions = Positions(others, remaining, sentence, num_ids, first, num_ids)
     yield from postings_by_order(positions, max_order - 1)
+
+
+def _joined(pieces: list[np.ndarray], order: np.ndarray) -> np.ndarray:
+    column = np.concatenate(pieces)
+    pieces.clear()  # what is joined is let go of
+    return column[order]
 
 
 def _words(

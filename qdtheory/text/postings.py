@@ -79,12 +79,14 @@ def postings_by_order(
     rank, size = positions.prefix, positions.num_prefixes
     for n in range(max_order):
         whole = np.flatnonzero(positions.remaining[where] > n)
-        where, keys = where[whole], rank[whole].astype(np.int64, copy=False)
+        where, keys = where[whole], rank[whole].astype(np.int64)
+        del whole, rank
         keys *= base
         keys += positions.columns[n][where]
         ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
-        yield ngrams
         where, size = where[order], len(ngrams.keys)
+        del keys, order
+        yield ngrams
         if shared:
             kept = np.flatnonzero((ngrams.num_sentences > 1)[rank])
             where, rank = where[kept], rank[kept]
@@ -100,7 +102,7 @@ def postings(
     """
     keys, order = sorted_keys(keys, size)
     grouped, rank = group(keys, sentence[order])
-    return grouped, order, rank
+    return grouped._replace(counts=grouped.counts.astype(np.int32)), order, rank
 
 
 def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]:
@@ -108,23 +110,24 @@ def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]
     new = changes(keys)
     starts = np.flatnonzero(new | changes(sentence))
     first = np.flatnonzero(new[starts])
-    rank = np.cumsum(new)
+    rank = np.cumsum(new, dtype=np.int32)
     rank -= 1
     counts = np.diff(starts, append=len(keys))
     return Postings(keys[new], first, rank[starts], sentence[starts], counts), rank
 
 
 def clipped_at_others(
-    counts: np.ndarray, first: np.ndarray, ngram: np.ndarray
-) -> Int[np.ndarray, " postings"]:
+    counts: np.ndarray, first: np.ndarray
+) -> Integer[np.ndarray, " postings"]:
     """Clip the count of an n-gram in each sentence at the most in another sentence.
 
     That is the largest count or, if the sentence alone attains it, the second largest.
     """
-    top = counts == np.maximum.reduceat(counts, first)[ngram]
+    most, sizes = np.maximum.reduceat(counts, first), np.diff(first, append=len(counts))
+    top = counts == np.repeat(most, sizes)
     second = np.maximum.reduceat(np.where(top, 0, counts), first)
-    alone = top & (np.add.reduceat(top, first, dtype=int) == 1)[ngram]
-    return np.where(alone, second[ngram], counts)
+    alone = np.add.reduceat(top, first, dtype=int) == 1
+    return np.minimum(counts, np.repeat(np.where(alone, second, most), sizes))
 
 
 def token_sentences(corpus: Corpus) -> Int[np.ndarray, " tokens"]:
@@ -143,19 +146,19 @@ def token_ends(corpus: Corpus) -> Int[np.ndarray, " tokens"]:
 def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort integers from 0 to size - 1, equal ones in their order; and the positions.
 
-    Sorted in place with the positions packed into the low bits, they take a fraction of
-    an argsort on vectors. Without these NumPy still sorts 16 bits in linear time, so a
-    pass for each 16 bits is faster, but for long arrays of large keys.
+    Sorted in their own place with the positions packed into the low bits, they take a
+    fraction of an argsort on vectors. Without these NumPy still sorts 16 bits in linear
+    time, so a pass for each 16 bits is faster, but for long arrays of large keys.
     """
     bits = len(keys).bit_length()
     packs = (size << bits) <= np.iinfo(np.int64).max
     if packs and (VECTORS or (size > 2**32 and len(keys) > MANY)):
-        packed = keys << bits
-        packed |= np.arange(len(keys))
-        packed.sort()
-        order = packed & ((1 << bits) - 1)
-        packed >>= bits
-        return packed, order
+        keys <<= bits
+        keys |= np.arange(len(keys), dtype=np.min_scalar_type(-len(keys)))
+        keys.sort()
+        order = keys & ((1 << bits) - 1)
+        keys >>= bits
+        return keys, order
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     for shift in range(16, (size - 1).bit_length(), 16):
         digits = (keys >> shift).astype(np.uint16)
