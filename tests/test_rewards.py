@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lab.generators import reward_of_divergence
 from models import DIVERGENCES
 from refusals import refused
 from scipy.integrate import quad
@@ -16,7 +17,6 @@ from qdtheory.rewards import (
     optimal_discriminator,
     optimal_rewards,
     reward_objective,
-    reward_of_divergence,
 )
 
 # The rewards by hand, as functions of u = Q / P.

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from jax.scipy.special import digamma, entr
 from lab import conditional, generators, metrics
-from lab.generators import train
+from lab.generators import reward_of_divergence, train
 
 import qdtheory as qd
 from qdtheory.bounds import duality
 from qdtheory.formulas.code import Code
 from qdtheory.functions import scalar_function
-from qdtheory.rewards import given_reward, reward_of_divergence
+from qdtheory.rewards import given_reward
 
 P = np.array([0.5, 0.3, 0.2])
 ROWS, WEIGHTS = np.stack([P, P[::-1]]), np.array([0.75, 0.25])

@@ -108,6 +108,9 @@ from .reconstruction import (
     greedy_texts as greedy_texts,
     reconstruct as reconstruct,
 )
+from .rewards_of_divergences import (
+    reward_of_divergence as reward_of_divergence,
+)
 from .training import (
     History as History,
     Objective as Objective,
