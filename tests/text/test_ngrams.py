@@ -1,4 +1,4 @@
-"""Pooled n-gram metrics: against counting by hand and against the exact wing."""
+"""Pooled n-gram metrics: against counting by hand and against whole spaces."""
 
 import subprocess
 import sys
@@ -212,7 +212,7 @@ def test_alternating_texts_differ_in_unigrams_alone(length):
         assert float(d([texts[0]], [texts[1]], 1)) > 0
 
 
-# -- against the exact wing ----------------------------------------------------------
+# -- against whole spaces --------------------------------------------------------------
 
 
 def corpus_of(space, index):
