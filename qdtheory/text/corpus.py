@@ -39,7 +39,7 @@ CHUNK = 2**17  # tokens that are read at a time
 
 @dataclass(frozen=True)
 class Removed:
-    """Number of sentences removed by each rule of `prepare`, in the order of the rules.
+    """Number of sentences removed by each rule of preparation, in their order.
 
     Attributes:
         rare: sentences with a rare word (`rare="drop"`).
@@ -67,7 +67,7 @@ class Corpus:
         offsets: sentence i is `tokens[offsets[i]:offsets[i + 1]]`.
         vocabulary: the token of each id.
         empty_lines: number of empty sentences that were skipped.
-        removed: number of sentences that `prepare` removed, by rule.
+        removed: number of sentences that `lab.corpora.prepare` removed, by rule.
         tokenizer: what split the sentences; None if they came as tokens.
 
     Example:

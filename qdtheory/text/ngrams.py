@@ -468,7 +468,7 @@ def expected_distinct(
     n: int,
     k: int,
 ) -> float:
-    r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, see `distinct_k`.
+    r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, distinct_k.
 
     `counts` ascend; `times` classes have each; k is from 1 to n. The quotient is a
     product of k factors, or as well of c.
