@@ -52,7 +52,7 @@ def pytest_addoption(parser):
     )
     parser.addoption("--claim", metavar="ID", help="run the tests of this claim alone")
     parser.addoption(
-        "--cost", action="store_true", help="show the CPU seconds of rooms and files"
+        "--cost", action="store_true", help="show the CPU seconds of folders and files"
     )
 
 

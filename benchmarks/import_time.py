@@ -2,9 +2,9 @@
 
     python benchmarks/import_time.py
 
-Each run is a fresh process that imports JAX, then all names at the top, which
-are else imported when they are first used, and reads the clock in between; so both
-times come from the same process.
+Each run is a fresh process that imports JAX, then all names at the top, which are else
+imported when they are first used, and reads the clock in between; so both times come
+from the same process.
 """
 
 import json

@@ -281,7 +281,8 @@ def search(
         p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
         method: "ascent", or "penalty": the paper's method, SGD with momentum 0.9 on the
             logits for $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
-            the rates 0.1, 1 and 10; returns the best feasible iterate.
+            the rates 0.1, 1 and 10; returns the best feasible iterate. The paper has
+            the 2; momentum, steps and rates are ours, as it does not tell its own.
         num_starts: starts in each of the three rounds of "ascent", at least 4.
         key: JAX random key of the starts; `jax.random.key(0)` if None.
 

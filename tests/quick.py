@@ -2,7 +2,7 @@
 
 The files that differ from main, committed or not, name the folders. Checked are the
 style of everything, the types of these folders, their tests and examples but for those
-marked `slow`, and the contracts of claims, coverage and house. Notebooks that read a
+marked `slow`, and the contracts of claims, coverage and budgets. Notebooks that read a
 file which changed since they were built are named. `make test` checks all.
 """
 

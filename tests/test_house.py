@@ -1,4 +1,4 @@
-"""The house: which way imports point, and what each part may weigh."""
+"""The package as a whole: which way imports point, what each part may weigh."""
 
 import ast
 import re

@@ -534,7 +534,7 @@ def test_six_orders_refuse_rouge_l_and_edit_distance(alike, said):
 @pytest.mark.claim("N18.33")
 @pytest.mark.parametrize("length", range(3, 10))
 def test_four_windows_refuse_bleu_of_every_order_between(length):
-    """By the sample wing's BLEU, on words."""
+    """By the BLEU of `qdtheory.text`, on words."""
     for n in range(2, length):
         m = length - n + 1
         circle = [f"w{i % (2 * m)}" for i in range(3 * length + 2 * m)]

@@ -1,4 +1,4 @@
-"""`make quick` finds what changed, and checks the rooms that it lies in."""
+"""`make quick` finds what changed, and checks the folders that it lies in."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Metrics of both wings: one order of arguments, one shape, and one limit."""
+"""Metrics of spaces and of corpora: one order of arguments, one shape, one limit."""
 
 import inspect
 import re
@@ -33,7 +33,7 @@ REAL = "p", "references", "reference_features"
 
 @pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
 def test_model_first_real_second_and_the_same_defaults(exact):
-    """But for smoothing, without which the exact wing has the paper's BLEU."""
+    """But for smoothing, without which BLEU on a space is the paper's."""
     ours, theirs = (inspect.signature(f).parameters for f in (exact, TWINS[exact]))
     for names in (list(ours), list(theirs)):
         (model,) = (names.index(name) for name in MODEL if name in names)

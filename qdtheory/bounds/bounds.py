@@ -27,13 +27,13 @@ class Bounds(Record, Shown):
             known.
         q: the model, shape (N,), with V(q) >= V(p) as evaluated in 64 bits; or a
             conditional one, shape (conditions, texts), as diverse as P up to rounding
-            (1e-10 in the pooled distribution of `transport_bound`).
+            (1e-10 in the pooled distribution of `lab.conditional`).
         status: "exact" or "certified" if the two bounds meet, "lower_bound" if they
             are apart or a seal is refused; see `Discrepancy`.
         reason: the method, and what keeps a result from a seal.
         steps: number of boxes split, or of solver iterations, if the method counts.
         evidence: what shows the upper bound to a checker that trusts no solver: a
-            `CubicCertificate` for `cubic_bound`, or `Prices` of conditional models.
+            `CubicCertificate` for `cubic_bound`, or prices of `lab.conditional`.
     """
 
     qdisc: float

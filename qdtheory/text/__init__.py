@@ -1,7 +1,6 @@
-"""Metrics of corpora: sample estimates of what the exact wing computes on a space.
+"""Metrics of corpora: sample estimates of what `qdtheory` computes on a space.
 
-The public names and their modules stand in `__init__.pyi`; language models and
-embeddings need JAX, and import it when they are first used.
+The public names and their modules stand in `__init__.pyi`; none of them needs JAX.
 """
 
 import lazy_loader

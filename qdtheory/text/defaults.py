@@ -1,4 +1,4 @@
-"""The settings of this wing, their names and defaults: one set for all that takes them.
+"""The settings of these metrics, names and defaults: one set for all that takes them.
 
 Functions, `evaluate` and the command have the same, which docs/what_to_report.md
 advises. Nothing heavy is imported here, as the command shows them in its help.

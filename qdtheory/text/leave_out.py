@@ -105,7 +105,7 @@ def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " or
 def distinct_of_draws(
     totals: CorpusSums, name: str, n: int, draws: int
 ) -> Float[np.ndarray, " subsets"]:
-    """Compute `distinct_k` of n-grams, of all groups and without each."""
+    """Compute distinct_k of n-grams, of all groups and without each."""
     sizes = num_ngrams(totals.lengths[name], n)
     spectra = totals.spectra[name].of(n - 1, totals.sums[name].distinct.shape[1])
     subsets = zip(spectra, sizes)

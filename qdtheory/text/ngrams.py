@@ -1,10 +1,10 @@
 r"""Coverage, repetition, their divergence and overlap, on the n-grams of corpora.
 
-The exact wing's functions of the same names take the n-gram distributions of a whole
-space. The plug-in estimator uses the frequencies of a sample. Their squared norm is
-biased upwards, because n-grams of one sentence are not independent draws; omitting the
-pairs within one sentence, as is the default, removes the excess. Let sentence s have
-count vector $c_s$, $T_s$ n-grams in total and weight $w_s$ on each; with
+The functions of the same names in `qdtheory.ngrams` take the n-gram distributions of a
+whole space. The plug-in estimator uses the frequencies of a sample. Their squared norm
+is biased upwards, because n-grams of one sentence are not independent draws; omitting
+the pairs within one sentence, as is the default, removes the excess. Let sentence s
+have count vector $c_s$, $T_s$ n-grams in total and weight $w_s$ on each; with
 $x_s = w_s c_s$, $m_s = w_s T_s$:
 
 $\hat q = \sum_s x_s / \sum_s m_s$ and
@@ -448,7 +448,7 @@ def expected_distinct(
     n: int,
     k: int,
 ) -> float:
-    r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, see `distinct_k`.
+    r"""Sum $1 - \binom{n - c}{k} / \binom{n}{k}$ over classes, distinct_k.
 
     `counts` ascend; `times` classes have each; k is from 1 to n. The quotient is a
     product of k factors, or as well of c.

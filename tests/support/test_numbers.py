@@ -1,4 +1,4 @@
-"""What every room counts on: the machine's EPS, and fields that JAX leaves alone."""
+"""What every folder counts on: the machine's EPS, and fields that JAX leaves alone."""
 
 from dataclasses import dataclass, field
 

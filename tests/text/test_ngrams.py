@@ -1,4 +1,4 @@
-"""Pooled n-gram metrics: against counting by hand and against the exact wing."""
+"""Pooled n-gram metrics: against counting by hand and against whole spaces."""
 
 import subprocess
 import sys
@@ -211,7 +211,7 @@ def test_alternating_texts_differ_in_unigrams_alone(length):
         assert float(d([texts[0]], [texts[1]], 1)) > 0
 
 
-# -- against the exact wing ----------------------------------------------------------
+# -- against whole spaces --------------------------------------------------------------
 
 
 def corpus_of(space, index):
@@ -494,15 +494,15 @@ def test_other_metrics_refuse_the_same(as_a_user):
 # -- imports -------------------------------------------------------------------------
 
 
-def test_the_text_wing_needs_no_jax_and_little_of_the_other_rooms():
+def test_metrics_of_corpora_need_no_jax_and_little_of_the_rest():
     script = """
 import sys
 sys.modules["jax"] = sys.modules["jaxlib"] = None
 from qdtheory.text import cnd
 assert cnd(["a b"], ["a c"], 2, "plug-in") == 2
 loaded = {m for m in sys.modules if m.startswith("qdtheory.")}
-others = {"metrics", "metrics.bleu_formula", "world"}
-others |= {f"world.{name}" for name in ("layout", "packages", "records")}
+others = {"bleu_formula", "support"}
+others |= {f"support.{name}" for name in ("layout", "packages", "records")}
 loaded -= {f"qdtheory.{name}" for name in others}
 assert all(m.startswith("qdtheory.text") for m in loaded), loaded
 """

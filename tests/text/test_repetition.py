@@ -1,4 +1,4 @@
-"""Repetition in a sample, against definitions and the exact wing."""
+"""Repetition in a sample, against definitions and expectations."""
 
 from itertools import combinations, product
 

@@ -1,8 +1,8 @@
 r"""Metrics of k draws, estimated without bias from n >= k samples.
 
-The same names in the exact wing give the expectations. A class is a sentence, so that
-equal sentences are one class, or a label, such as the number of a cluster that a
-classifier of meaning has put a sample in.
+The same names in `lab.metrics` and `qdtheory` give the expectations. A class is a
+sentence, so that equal sentences are one class, or a label, such as the number of a
+cluster that a classifier of meaning has put a sample in.
 """
 
 from collections import Counter

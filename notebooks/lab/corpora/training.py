@@ -1,4 +1,4 @@
-r"""Train the LSTM of the exact wing on a corpus, by maximum likelihood.
+r"""Train `qdtheory.LSTMLanguageModel` on a corpus, by maximum likelihood.
 
 The result is an `LSTMLanguageModel` with an end token, which can be sampled, scored
 and, over a small vocabulary, enumerated like an oracle.
