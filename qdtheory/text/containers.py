@@ -256,7 +256,8 @@ def splitter(
     tokenizer: Tokenizer, lowercase: bool = False
 ) -> Callable[[str], Sequence[Token]]:
     """Look up a tokenizer by its name."""
-    split: Any = TOKENIZERS.get(tokenizer) if isinstance(tokenizer, str) else tokenizer
+    split: Callable[[str], Sequence[Token]] | None
+    split = TOKENIZERS.get(tokenizer) if isinstance(tokenizer, str) else tokenizer
     if not callable(split):
         raise ValueError(
             f"tokenizer: expected {', '.join(map(repr, TOKENIZERS))} or a function, "
