@@ -124,11 +124,7 @@ def order_sums(ours: TextNgrams, real: TextNgrams, matches: np.ndarray) -> Order
         _common(real, ours),
         _overlap(real, ours),
     ]
-    return OrderSums(
-        sums=sums,
-        lost=lost,
-        spectrum=_spectrum(ours),
-    )
+    return OrderSums(sums, lost, _spectrum(ours))
 
 
 def _self_matches(

@@ -8,7 +8,7 @@ order and any vocabulary, and nothing collides.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -179,7 +179,7 @@ def ngrams_of(
     yield from postings_by_order(positions, max_order - 1)
 
 
-def _joined(pieces: list[np.ndarray], order: np.ndarray) -> np.ndarray:
+def _joined(pieces: list[np.ndarray], order: Any = ...) -> np.ndarray:
     column = np.concatenate(pieces)
     pieces.clear()  # what is joined is let go of
     return column[order]
@@ -191,10 +191,8 @@ def _words(
     """Group the words: one may be in most sentences, so that they come counted."""
     last = numbers.sentences
     bits = last.bit_length()
-    keys, order = sorted_keys(np.concatenate(words), numbers.words << bits)
-    counts = np.concatenate(times)[order]
-    words.clear()
-    times.clear()
+    keys, order = sorted_keys(_joined(words), numbers.words << bits)
+    counts = _joined(times, order)
     del order
     sentence = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
     keys >>= bits
