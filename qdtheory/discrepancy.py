@@ -28,44 +28,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, PRNGKeyArray
 
-from qdtheory import pairs
-from qdtheory.bounds import cubic, envelope, quadratic, tails
-from qdtheory.bounds.bounds import Bounds
-from qdtheory.bounds.concave_convex import (
-    chord_height,
-    inflection_point,
-    models_of_diversity,
-    most_diverse_model,
-    values_of,
+from qdtheory import frontier, pairs
+from qdtheory.bounds import (
+    concave_convex,
+    cubic,
+    duality,
+    envelope,
+    interior_point,
+    quadratic,
+    tails,
 )
+from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
-from qdtheory.bounds.duality import (
-    accurate_values,
-    concave_convex_bound,
-    rounding,
-    tangent_bound,
-)
-from qdtheory.bounds.interior_point import (
-    Face,
-    Optimum,
-    best_model,
-    face_of,
-    favoured,
-    most_diverse,
-    not_concave,
-)
 from qdtheory.bounds.seal import distinguishable, seal
 from qdtheory.distributions import check_distribution, rounded
 from qdtheory.formulas.code import Code, only_tried
-from qdtheory.frontier import (
-    NEAREST_WEIGHT,
-    maximise,
-    require_solved,
-    saturation_weight_of,
-    score_gaps,
-    weight_of,
-)
 from qdtheory.functions import Functional, Posed, ScalarFunction, expected_score
 from qdtheory.pairs import BleuPair, Concave, Pair, Separable, as_pair
 from qdtheory.proofs.shape import is_strictly_concave
@@ -175,7 +153,7 @@ def solve_or_search(
 def _is_solvable(g: ScalarFunction) -> bool:
     """Whether g is proved to have one of the two shapes, or is code that seems to."""
     try:
-        inflection = inflection_point(g)
+        inflection = concave_convex.inflection_point(g)
     except ValueError:
         return False
     return isinstance(g, Code) or is_strictly_concave(g, inflection)
@@ -287,8 +265,10 @@ def _repaired(
 def _solved(posed: Posed) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = posed.scores, posed.g
-    inflection = inflection_point(g)
-    most_diverse = most_diverse_model(g, inflection, scores, scores >= -np.inf)
+    inflection = concave_convex.inflection_point(g)
+    most_diverse = concave_convex.most_diverse_model(
+        g, inflection, scores, scores >= -np.inf
+    )
     q, qdisc, dominated_in, price = _best_model(posed, inflection)
     claimed = is_strictly_concave(g, inflection)
     enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
@@ -334,25 +314,25 @@ def _upper_bound(
         enough: stop once the bound is at most this.
     """
     g, p, scores = posed.g, posed.p, posed.scores
-    values, _, error = accurate_values(g, p)
+    values, _, error = duality.accurate_values(g, p)
     least = float(values.sum())
-    least -= rounding(p.size, error) * float(np.abs(values).sum())
+    least -= duality.rounding(p.size, error) * float(np.abs(values).sum())
     if inflection < 1:
         found = _multipliers(g, scores, q)
-        return concave_convex_bound(g, inflection, scores, least, enough, found)
+        return duality.concave_convex_bound(g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model on these texts is as diverse.
         return posed.real_quality
-    unit = posed.spread / chord_height(g)
+    unit = posed.spread / concave_convex.chord_height(g)
     bound = float(scores.max())
     # Near the greatest diversity the best multiplier is lost to rounding: try several.
     for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
         if bound <= enough:
             break
-        x = np.asarray(maximise(g, scores, -1 / tried)[0])
-        new = tangent_bound(g, scores, tried, x) - tried * least
-        bound = min(bound, new + rounding(1) * (abs(new) + tried * abs(least)))
+        x = np.asarray(frontier.maximise(g, scores, -1 / tried)[0])
+        new = duality.tangent_bound(g, scores, tried, x) - tried * least
+        bound = min(bound, new + duality.rounding(1) * (abs(new) + tried * abs(least)))
     return bound
 
 
@@ -362,7 +342,7 @@ def _multipliers(
     r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
     on = np.flatnonzero(q > 0)
     best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
-    slopes = values_of(g, q)[1]
+    slopes = concave_convex.values_of(g, q)[1]
     rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
     if not (rise > 0 and fall > 0):
         return None
@@ -375,16 +355,20 @@ def _best_model(
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
     """Find the feasible model of greatest quality, its gain, dominance and price."""
     g, p, scores = posed.g, posed.p, posed.scores
-    noise = NOISE * np.abs(values_of(g, p)[0]).sum()
-    inner = most_diverse_model(g, inflection, scores, np.isfinite(scores))
-    modes = np.asarray(score_gaps(scores)) == 0
-    on_modes = most_diverse_model(g, inflection, scores, modes)
+    noise = NOISE * np.abs(concave_convex.values_of(g, p)[0]).sum()
+    inner = concave_convex.most_diverse_model(
+        g, inflection, scores, np.isfinite(scores)
+    )
+    modes = np.asarray(frontier.score_gaps(scores)) == 0
+    on_modes = concave_convex.most_diverse_model(g, inflection, scores, modes)
     if posed.diversity(on_modes) - posed.real_diversity >= -noise:
         points = [(on_modes, -np.inf)]
     elif inflection == 1:
         points = [_on_frontier(posed, inner)]
     else:
-        points = models_of_diversity(g, inflection, scores, posed.real_diversity)
+        points = concave_convex.models_of_diversity(
+            g, inflection, scores, posed.real_diversity
+        )
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
         q = _repaired(posed, point, inner, noise)
@@ -404,54 +388,54 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
 
     g, scores = posed.g, posed.scores
     # Scores on this scale have weights of order 1, where alpha is precise.
-    unit = chord_height(g) / posed.spread
+    unit = concave_convex.chord_height(g) / posed.spread
     scaled = jnp.asarray((scores - scores.max()) * unit)
 
     def model(alpha):
         if alpha == 0:
             return inner
-        return np.asarray(maximise(g, scaled, weight_of(alpha))[0])
+        return np.asarray(frontier.maximise(g, scaled, frontier.weight_of(alpha))[0])
 
     def excess(alpha):
         return posed.diversity(model(alpha)) - posed.real_diversity
 
     if excess(0.0) <= 0:  # P is the most diverse
-        return posed.p, NEAREST_WEIGHT
-    lowest = float(saturation_weight_of(g, scaled))
+        return posed.p, frontier.NEAREST_WEIGHT
+    lowest = float(frontier.saturation_weight_of(g, scaled))
     end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
     alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
     q = model(alpha)
-    require_solved(jnp.abs(q.sum() - 1))
+    frontier.require_solved(jnp.abs(q.sum() - 1))
     # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
-    return q / q.sum(), weight_of(alpha) * unit
+    return q / q.sum(), frontier.weight_of(alpha) * unit
 
 
 # --- Concave diversity ----------------------------------------------------------------
 def _solve_convex(posed: Posed) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
     p, scores, diversity = posed.p, posed.scores, posed.form.diversity
-    face = face_of(diversity, scores)
-    top = most_diverse(face)
-    inner, noise = favoured(face, top, scores), NOISE * top.size
+    face = interior_point.face_of(diversity, scores)
+    top = interior_point.most_diverse(face)
+    inner, noise = interior_point.favoured(face, top, scores), NOISE * top.size
     on_modes, claim = _most_diverse_on_modes(diversity, scores), ""
     if posed.diversity(on_modes) - posed.real_diversity >= -noise:
         q, upper, price = on_modes, float(scores.max()) - posed.real_quality, 0.0
     else:
-        best = best_model(face, scores - posed.real_quality, p)
+        best = interior_point.best_model(face, scores - posed.real_quality, p)
         q, upper, price = best.q, best.upper, best.price
         claim = _tried(face, best, p)
     q = _repaired(posed, q, inner, noise)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
-        raise not_concave(
+        raise interior_point.not_concave(
             f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
             "allow"
         )
     dominated_in = _dominated_in(posed, q, on_modes, noise, price)
     upper = max(upper, gain)
-    everywhere = face_of(diversity, np.zeros(p.size))
-    if most_diverse(everywhere).value > top.value + noise:
-        inner = everywhere.model(most_diverse(everywhere).x)
+    everywhere = interior_point.face_of(diversity, np.zeros(p.size))
+    if interior_point.most_diverse(everywhere).value > top.value + noise:
+        inner = everywhere.model(interior_point.most_diverse(everywhere).x)
     best = {"quality": q, "diversity": on_modes, None: p}[dominated_in]
     status, fault = seal(posed, best, gain, upper, "certified")
     claim += f". No seal: {fault}" if fault else ""
@@ -467,7 +451,9 @@ def _solve_convex(posed: Posed) -> Discrepancy:
     )
 
 
-def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
+def _tried(
+    face: interior_point.Face, best: interior_point.Optimum, p: np.ndarray
+) -> str:
     """State the concavity that a bound assumes, unless a search refutes it."""
     if best.tangent is None:
         return ""
@@ -482,10 +468,10 @@ def _tried(face: Face, best: Optimum, p: np.ndarray) -> str:
 def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
     """Find the most diverse of the models of greatest quality."""
     modes = np.where(scores == scores.max(), 0.0, -np.inf)
-    face = face_of(diversity, modes)
+    face = interior_point.face_of(diversity, modes)
     if len(face.texts) == 1:  # a slope may be infinite there
         return face.model(np.ones(1))
-    return face.model(most_diverse(face).x)
+    return face.model(interior_point.most_diverse(face).x)
 
 
 # --- QDisc, and its certificate -------------------------------------------------------

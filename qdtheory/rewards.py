@@ -29,13 +29,7 @@ from jax.core import Tracer
 from jax.scipy.special import xlogy
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.bounds.interior_point import (
-    Program,
-    Tangent,
-    face_of,
-    follow_path,
-    require_semidefinite,
-)
+from qdtheory.bounds import interior_point
 from qdtheory.distributions import (
     check_distribution,
     check_finite,
@@ -584,7 +578,9 @@ def implied_truths(
     if isinstance(diversity, str):
         diversity = partial(total_diversity, scalar_function(diversity, "g"))
     # Each price by the problem r . Q / eta + V(Q), with eta times its value.
-    face = face_of(partial(diversity), r)  # what is compiled of it is kept by object
+    face = interior_point.face_of(
+        partial(diversity), r
+    )  # what is compiled of it is kept by object
     start = face.tangent(np.full(r.size, 1 / r.size))
     found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
     points = np.array([at.x for at, _ in found])
@@ -592,7 +588,9 @@ def implied_truths(
     return ImpliedTruths(*map(jnp.asarray, (eta, points, points @ r, values, gaps)))
 
 
-def _best(program: Program, start: Tangent, u: np.ndarray) -> tuple[Tangent, float]:
+def _best(
+    program: interior_point.Program, start: interior_point.Tangent, u: np.ndarray
+) -> tuple[interior_point.Tangent, float]:
     """Maximise u . x + V(x), with the most by which its tangent exceeds the value.
 
     V is concave: with the slope s = u + V'(x) none exceeds x by more than
@@ -600,11 +598,11 @@ def _best(program: Program, start: Tangent, u: np.ndarray) -> tuple[Tangent, flo
     """
     unit = float(np.ptp(u)) + max(float(np.ptp(start.slope)), EPS * start.size)
     best, least = start, np.inf
-    for at, _ in follow_path(program, start, unit):
+    for at, _ in interior_point.follow_path(program, start, unit):
         gap = float((u - u @ at.x + at.slope).max())
         if gap < least:
             best, least = at, gap
-            require_semidefinite(at)
+            interior_point.require_semidefinite(at)
         if least <= CLOSED * unit:
             break
     return best, least

@@ -13,24 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from qdtheory.formulas import trees
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.numerics import Numerics, numerics
-from qdtheory.formulas.trees import (
-    CHOICES,
-    FUNCTIONS,
-    Tree,
-    absolute,
-    balls,
-    decided,
-    folded,
-    in_numpy,
-    in_sympy,
-    names,
-    rebuilt,
-    size_of,
-    subtrees,
-    written,
-)
 
 # How formulas are written.
 SPELLINGS: dict[str, Any] = tomllib.loads(
@@ -107,7 +92,7 @@ class Expression:
 
     text: str
     letter: str = field(default="x", repr=False)
-    _tree: Tree = field(init=False, repr=False, compare=False)
+    _tree: trees.Tree = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_tree", _parse(self.text, self.letter))
@@ -152,10 +137,10 @@ class Expression:
             >>> slope.contains(ball(Fraction(2, 3)))
             True
         """
-        return balls(self.inside, x, order)
+        return trees.balls(self.inside, x, order)
 
     @classmethod
-    def of_tree(cls, tree: Tree, text: str | None = None) -> "Expression":
+    def of_tree(cls, tree: trees.Tree, text: str | None = None) -> "Expression":
         """The formula of a tree, of any size.
 
         Example:
@@ -163,15 +148,15 @@ class Expression:
             Expression(text='log(x)')
         """
         formula = object.__new__(cls)
-        fields = {"text": text or written(tree), "letter": "x", "_tree": tree}
+        fields = {"text": text or trees.written(tree), "letter": "x", "_tree": tree}
         for name, value in fields.items():
             object.__setattr__(formula, name, value)
         return formula
 
     @cached_property
-    def inside(self) -> Tree:
+    def inside(self) -> trees.Tree:
         """The tree with the choices made that fall one way on all of (0, 1)."""
-        return decided(self._tree)
+        return trees.decided(self._tree)
 
     @cached_property
     def numerics(self) -> Numerics:
@@ -181,9 +166,9 @@ class Expression:
     @cached_property
     def is_smooth(self) -> bool:
         """Whether proofs take it: no choice is left, and powers are within limits."""
-        operations = [x for x in subtrees(self.inside) if isinstance(x, tuple)]
+        operations = [x for x in trees.subtrees(self.inside) if isinstance(x, tuple)]
         return (
-            not {name for name, *_ in operations} & {*CHOICES}
+            not {name for name, *_ in operations} & {*trees.CHOICES}
             and _power(self.inside) <= MAX_POWER
             and all(
                 exponent.denominator <= MAX_DENOMINATOR
@@ -200,7 +185,7 @@ class Expression:
             >>> Expression("0.1*x + x**0.5").symbolic(sympy.Symbol("x"))
             sqrt(x) + x/10
         """
-        return in_sympy(self.inside, x)
+        return trees.in_sympy(self.inside, x)
 
     def derivatives(self) -> tuple[Any, Any, Any]:
         """The formula and its first two derivatives in SymPy, written in `variable()`.
@@ -226,7 +211,7 @@ class Expression:
             [(x - 1, True), (x, False)]
         """
         found = []
-        for part in subtrees(self.inside):
+        for part in trees.subtrees(self.inside):
             match part:
                 case ("**", operand, exponent):
                     root = exponent.denominator > 1
@@ -235,8 +220,8 @@ class Expression:
                     needed, positive = True, name != "/"
                 case _:
                     continue
-            if needed and "x" in names(operand):
-                found.append((in_sympy(operand, x), positive))
+            if needed and "x" in trees.names(operand):
+                found.append((trees.in_sympy(operand, x), positive))
         return found
 
 
@@ -248,7 +233,7 @@ def variable() -> Any:
     return sympy.Symbol("x", positive=True)
 
 
-def _parse(text: str, letter: str) -> Tree:
+def _parse(text: str, letter: str) -> trees.Tree:
     if not isinstance(text, str):
         raise TypeError(f"an expression is a string, got a {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
@@ -332,7 +317,7 @@ def _tidy(plain: str) -> str:
     return re.sub(r"(?<!\w)\((\w+)\)|\((\([^()]*\))\)", r"\1\2", plain)
 
 
-def _read(node: ast.expr, text: str, letter: str) -> Tree:
+def _read(node: ast.expr, text: str, letter: str) -> trees.Tree:
     """Translate a syntax tree, rejecting nodes outside the allow-list."""
     piece = text[node.col_offset : node.end_col_offset]
     read = partial(_read, text=text, letter=letter)
@@ -346,48 +331,48 @@ def _read(node: ast.expr, text: str, letter: str) -> Tree:
         case ast.UnaryOp(ast.UAdd(), operand):
             tree = read(operand)
         case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
-            tree = folded(OPERATORS[type(op)], read(operand))
+            tree = trees.folded(OPERATORS[type(op)], read(operand))
         case ast.BinOp(base, ast.Pow(), exponent):
             end = text[exponent.col_offset : exponent.end_col_offset]
             tree = _raised(read(base), read(exponent), piece, end)
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
-            tree = folded(OPERATORS[type(op)], read(left), read(right))
+            tree = trees.folded(OPERATORS[type(op)], read(left), read(right))
         case ast.Call(ast.Name("abs"), [argument], []):
-            tree = absolute(read(argument))
-        case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
-            tree = folded(name, read(argument))
+            tree = trees.absolute(read(argument))
+        case ast.Call(ast.Name(name), [argument], []) if name in trees.FUNCTIONS:
+            tree = trees.folded(name, read(argument))
         case ast.Call(ast.Name(name), [argument], []) if name in SPELLINGS["functions"]:
             formula = Expression(SPELLINGS["functions"][name])
-            tree = rebuilt(formula._tree, read(argument))
+            tree = trees.rebuilt(formula._tree, read(argument))
         case _:
             raise SyntaxError
-    if size_of(tree) > MAX_NODES:
+    if trees.size_of(tree) > MAX_NODES:
         raise ValueError(f"an expression has at most {MAX_NODES} terms")
     return _finite(tree, piece)
 
 
-def _raised(base: Tree, exponent: Tree, piece: str, end: str) -> Tree:
+def _raised(base: trees.Tree, exponent: trees.Tree, piece: str, end: str) -> trees.Tree:
     """A power; 2**x is exp(x*log(2))."""
-    if "x" in names(exponent) and "x" not in names(base):
-        log = _finite(folded("log", base), piece)
-        return folded("exp", folded("*", exponent, log))
+    if "x" in trees.names(exponent) and "x" not in trees.names(base):
+        log = _finite(trees.folded("log", base), piece)
+        return trees.folded("exp", trees.folded("*", exponent, log))
     if isinstance(exponent, Fraction) and exponent.denominator <= MAX_DENOMINATOR:
-        return folded("**", base, exponent)
+        return trees.folded("**", base, exponent)
     raise ValueError(
         "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of "
         f"at most {MAX_DENOMINATOR}, got {end}"
     )
 
 
-def _finite(tree: Tree, piece: str) -> Tree:
+def _finite(tree: trees.Tree, piece: str) -> trees.Tree:
     """Refuse a tree without x that has no finite value in 64 bits."""
-    value = 0.0 if "x" in names(tree) else in_numpy(tree, np.zeros(1)).value
+    value = 0.0 if "x" in trees.names(tree) else trees.in_numpy(tree, np.zeros(1)).value
     if not np.isfinite(value).all():
         raise ValueError(f"{piece} is not a finite real number")
     return tree
 
 
-def _power(tree: Tree) -> Fraction:
+def _power(tree: trees.Tree) -> Fraction:
     """Largest product of exponents along a path down the tree, each at least 1."""
     match tree:
         case ("**", base, exponent):

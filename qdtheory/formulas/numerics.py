@@ -17,16 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, ctx
 
+from qdtheory.formulas import trees
 from qdtheory.formulas.jets import Jet, chosen
-from qdtheory.formulas.trees import (
-    PRECISION,
-    Tree,
-    ball,
-    balls,
-    in_jax,
-    in_numpy,
-    simplified,
-)
 from qdtheory.support.numbers import LEAST_PROBABILITY, TINY
 
 # Where 64 bits are compared with balls: near 0, in between and near 1.
@@ -41,18 +33,18 @@ AGREED = 1e-12
 LADDER = (2**10, 2**11, 2**12, 2**13)
 # Bits of balls, the second where a sum such as 1 + (x - 1) needs them; and of their
 # relative error.
-PRECISIONS = (PRECISION, 2**14)
+PRECISIONS = (trees.PRECISION, 2**14)
 TOLD = 64
 
 
 def enclosed(
-    tree: Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
+    tree: trees.Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
 ) -> list | None:
     """Taylor's coefficients at x, told to 64 bits of the largest; None if infinite."""
     terms, largest = [], arb(0)
     for precision in PRECISIONS:
         with ctx.workprec(precision):
-            terms = balls(tree, ball(x), order, precision, unit)
+            terms = trees.balls(tree, trees.ball(x), order, precision, unit)
             largest = max(abs(term).upper() for term in terms)
             if all(term.rad() * 2**TOLD <= largest for term in terms):
                 return terms if largest.is_finite() else None
@@ -60,7 +52,7 @@ def enclosed(
 
 
 @lru_cache(maxsize=512)
-def limits(tree: Tree, end: int) -> tuple[float, float]:
+def limits(tree: trees.Tree, end: int) -> tuple[float, float]:
     """The limits of a formula and of its slope at an end of (0, 1); NaN if none.
 
     >>> limits(("*", "x", ("log", "x")), 0)
@@ -93,9 +85,9 @@ def _limit(sequence: list) -> float:
     return limit if abs(limit) > 1e-6 * abs(float(after)) else 0.0
 
 
-def error_of(tree: Tree) -> float:
+def error_of(tree: trees.Tree) -> float:
     """Error of a formula and of two derivatives in 64 bits, as it is written."""
-    ours = in_numpy(tree, TRIED)
+    ours = trees.in_numpy(tree, TRIED)
     tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
     if len(rows := [row for row in tried if row]) < len(tried):
         return np.nan
@@ -115,7 +107,7 @@ def error_of(tree: Tree) -> float:
 def _derivatives(terms: list, x: float) -> list[float]:
     """Derivatives from coefficients in units of x, which alone would underflow."""
     with ctx.workprec(PRECISIONS[0]):
-        unit = ball(Fraction(x))
+        unit = trees.ball(Fraction(x))
         return [float(t / unit**n * factorial(n)) for n, t in enumerate(terms)]
 
 
@@ -125,7 +117,7 @@ class Numerics:
     """How a formula is evaluated in 64 bits."""
 
     # The formula, or a simpler one that is equal.
-    tree: Tree
+    tree: trees.Tree
     # Limits of value and slope at 0: infinite, or NaN where there are none.
     zero: tuple[float, float]
     # The largest number at which the tree has a value: 1, or the one below it.
@@ -139,11 +131,11 @@ class Numerics:
     def in_numpy(self, x: np.ndarray) -> Jet:
         """Value, slope and curvature at numbers in [0, 1]."""
         if self.whole:
-            return in_numpy(self.tree, x)
+            return trees.in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
         at, near = np.maximum(x, LEAST_PROBABILITY), x < LEAST_PROBABILITY
         at = np.where(x == 1, self.last, at)
-        jet = in_numpy(self.tree, at)
+        jet = trees.in_numpy(self.tree, at)
         if np.isfinite(start):
             line = Jet(start + jet.slope * x, jet.slope, 0 * x)
         else:
@@ -162,12 +154,12 @@ class Numerics:
         """The value at numbers from LEAST_PROBABILITY on: no limit at 0 costs time."""
         if self.last < 1:
             x += jax.lax.stop_gradient(jnp.where(x == 1, self.last - 1, 0.0))
-        return in_jax(self.tree, x)
+        return trees.in_jax(self.tree, x)
 
     def in_jax(self, x: jax.Array) -> jax.Array:
         """The value at numbers in [0, 1], which JAX can differentiate."""
         if self.whole:
-            return in_jax(self.tree, x)
+            return trees.in_jax(self.tree, x)
         # No maximum or minimum: at a tie JAX halves their slopes.
         at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
         value = self.from_least_on(at)
@@ -184,14 +176,14 @@ class Numerics:
 
 
 @lru_cache(maxsize=256)
-def numerics(tree: Tree) -> Numerics:
+def numerics(tree: trees.Tree) -> Numerics:
     """Whether a formula is evaluated as it is written or as SymPy simplifies it."""
     zero, error = limits(tree, 0), error_of(tree)
     if error > AGREED:
-        tree = simplified(tree)
+        tree = trees.simplified(tree)
         error = error_of(tree)
     error = error if error <= AGREED else np.inf
-    ends = in_numpy(tree, np.array([0.0, 1.0]))
+    ends = trees.in_numpy(tree, np.array([0.0, 1.0]))
     there = ends.value[0], ends.slope[0]
     last = 1.0 if np.isfinite(ends.value[1]) else float(np.nextafter(1, 0))
     whole = np.isnan(zero[0]) or np.allclose(there, zero, 1e-12, TINY)

@@ -18,14 +18,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from qdtheory.formulas.trees import (
-    PRECISION,
-    ball,
-    ball_functions,
-    compiled,
-    of_sympy,
-    subtrees,
-)
+from qdtheory.formulas import trees
 from qdtheory.support.clock import time_limit
 
 # Distances from an end at which balls take over, as exponents of 1/2, largest first.
@@ -110,7 +103,7 @@ def find_sign(h: Any, x: Any, wanted: int) -> Fraction | None:
 def find_peak(h: Any, x: Any) -> list[Fraction]:
     """Up to four points where |h| is large, the largest first, by branch and bound."""
     tried: list[tuple[float, Fraction]] = []
-    with ctx.workprec(PRECISION):
+    with ctx.workprec(trees.PRECISION):
         run, size = _runner(h, x)
         heap = [(0.0, m, 5) for m in range(1, 2**5, 2)]
         for _ in range(MAX_WORK // (8 * size) + 60):
@@ -162,7 +155,7 @@ def number_sign(number: Any) -> int | None:
 
     if number.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan, sympy.I):
         return None
-    with ctx.workprec(PRECISION):
+    with ctx.workprec(trees.PRECISION):
         try:
             value = _runner(number, None)[0](arb(0))
         except ValueError:
@@ -218,8 +211,8 @@ def _sign_between(h: Any, x: Any, end: Callable) -> Sign:
     """The sign that balls prove between two ends, whose signs are proved by others."""
     try:
         ends = [end(h, x), end(h.subs(x, 1 - x), x)]
-        with ctx.workprec(PRECISION):
-            middle = _runner(h, x)[0](ball(Fraction(1, 2)))
+        with ctx.workprec(trees.PRECISION):
+            middle = _runner(h, x)[0](trees.ball(Fraction(1, 2)))
         sign = ends[0][0] or ends[1][0] or _told(middle)
         if sign is None:
             return Sign(None, point=Fraction(1, 2))
@@ -244,7 +237,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
 
     On failure `point` is a point where the opposite sign is proved, or None.
     """
-    with ctx.workprec(PRECISION):
+    with ctx.workprec(trees.PRECISION):
         (run, size), (slope, more) = _runner(h, x), _runner(h.diff(x), x)
         budget = min(max(MAX_WORK // (size + more), PIECES[0]), PIECES[1])
         pieces = deque([(1, 1)])  # (m, k): midpoint m / 2**k, radius 2**-k
@@ -289,7 +282,7 @@ def _end(h: Any, y: Any) -> tuple[int | None, int]:
 
 def _sign_around(h: Any, y: Any) -> tuple[int | None, int]:
     """The sign on [0, 2**-k] in balls, which tell it unless h(0) is 0 or infinite."""
-    with ctx.workprec(PRECISION):
+    with ctx.workprec(trees.PRECISION):
         run, _ = _runner(h, y)
         for k in NEAR_ENDS[:4]:
             value = run(arb((1, -k - 1), (1, -k - 1)))
@@ -317,7 +310,7 @@ def _terms(h: Any, y: Any) -> list[tuple[Fraction, int, Callable]]:
                 b += int(exponent)
             else:
                 rest *= factor
-        terms.append((a, b, compiled(of_sympy(rest, y), *_intervals())))
+        terms.append((a, b, trees.compiled(trees.of_sympy(rest, y), *_intervals())))
     return terms
 
 
@@ -351,7 +344,7 @@ def _intervals() -> tuple[Callable, dict[str, Callable]]:
     from mpmath.ctx_iv import MPIntervalContext
 
     arithmetic: Any = MPIntervalContext()
-    arithmetic.prec = PRECISION
+    arithmetic.prec = trees.PRECISION
 
     def number(exact: Fraction) -> Any:
         return arithmetic.mpf(exact.numerator) / exact.denominator
@@ -370,5 +363,7 @@ def _intervals() -> tuple[Callable, dict[str, Callable]]:
 @lru_cache(maxsize=1024)
 def _runner(h: Any, x: Any) -> tuple[Callable[[Any], Any], int]:
     """A SymPy expression as a function of a ball, and its number of parts."""
-    tree = of_sympy(h, x)
-    return compiled(tree, ball, ball_functions()), len(subtrees(tree))
+    tree = trees.of_sympy(h, x)
+    return trees.compiled(tree, trees.ball, trees.ball_functions()), len(
+        trees.subtrees(tree)
+    )

@@ -14,19 +14,11 @@ import numpy as np
 from jaxtyping import Int
 
 from qdtheory.support.records import Record
+from qdtheory.text import postings
 from qdtheory.text.checks import check_whole
 from qdtheory.text.corpus import Corpus, Sample, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.postings import (
-    Positions,
-    Postings,
-    changes,
-    hashed,
-    postings_by_order,
-    sorted_keys,
-    token_sentences,
-)
 
 MAX_GROUPS = 255  # numbered in a byte
 REFERENCES = "\0"  # no candidate is called so
@@ -129,13 +121,13 @@ def places(
     second of the other: each number is a hash modulo the parts, so that they are as
     likely to be equal as any part.
     """
-    hashes = (hashed(ids, np.full_like(ids, n)) for n in (0, 1))
+    hashes = (postings.hashed(ids, np.full_like(ids, n)) for n in (0, 1))
     one, two = (x % np.uint64(num_parts) for x in hashes)
     numbered = [((part + one) % num_parts).astype(np.uint16) for part in parts]
     two = two.astype(np.uint16)
     bits = numbers.sentences.bit_length()
     for start, chunk in slices(corpus):
-        sentence = token_sentences(chunk)
+        sentence = postings.token_sentences(chunk)
         number = place[start : start + len(chunk)]
         padded = np.append(chunk.tokens, np.zeros(max_order, chunk.tokens.dtype))
         second, found = two[chunk.tokens[1:]], []
@@ -161,7 +153,7 @@ def places(
 
 def ngrams_of(
     found: Iterable[Places], numbers: Numbers, max_order: int
-) -> Iterator[Postings]:
+) -> Iterator[postings.Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
     words, times, remaining, sentence, columns = map(list, zip(*found))
     yield _words(words, times, numbers)
@@ -170,13 +162,13 @@ def ngrams_of(
     by_order = [*map(list, zip(*columns))]
     del columns
     keys = np.concatenate(sentence, dtype=np.int64)
-    keys, order = sorted_keys(keys, numbers.sentences)
+    keys, order = postings.sorted_keys(keys, numbers.sentences)
     first, *others = (_joined(pieces, order) for pieces in by_order)
     remaining, sentence = _joined(remaining, order), _joined(sentence, order)
     del keys, order
     num_ids = numbers.words
-    positions = Positions(others, remaining, sentence, num_ids, first, num_ids)
-    yield from postings_by_order(positions, max_order - 1)
+    positions = postings.Positions(others, remaining, sentence, num_ids, first, num_ids)
+    yield from postings.postings_by_order(positions, max_order - 1)
 
 
 def _joined(pieces: list[np.ndarray], order: Any = ...) -> np.ndarray:
@@ -187,15 +179,15 @@ def _joined(pieces: list[np.ndarray], order: Any = ...) -> np.ndarray:
 
 def _words(
     words: list[np.ndarray], times: list[np.ndarray], numbers: Numbers
-) -> Postings:
+) -> postings.Postings:
     """Group the words: one may be in most sentences, so that they come counted."""
     last = numbers.sentences
     bits = last.bit_length()
-    keys, order = sorted_keys(_joined(words), numbers.words << bits)
+    keys, order = postings.sorted_keys(_joined(words), numbers.words << bits)
     counts = _joined(times, order)
     del order
     sentence = (keys & ((1 << bits) - 1)).astype(np.min_scalar_type(-last))
     keys >>= bits
-    new = changes(keys)
+    new = postings.changes(keys)
     ngram = np.cumsum(new, dtype=np.int32) - np.int32(1)
-    return Postings(keys[new], np.flatnonzero(new), ngram, sentence, counts)
+    return postings.Postings(keys[new], np.flatnonzero(new), ngram, sentence, counts)
