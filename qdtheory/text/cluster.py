@@ -267,18 +267,20 @@ def sums_on(
     Integers add up to those of one process. The floats of `averaged` counts are added
     in the order of the parts, which rounds otherwise than all at once.
     """
-    from distributed import as_completed  # pyright: ignore[reportMissingImports]
+    from distributed import as_completed, wait  # pyright: ignore
 
     client, corpora = references.client, [*candidates.values(), references]
 
-    def submit(function: Callable, *arguments: Any) -> Any:
-        return client.submit(function, *arguments, pure=False)
+    def submit(function: Callable, *arguments: Any, **where: Any) -> Any:
+        return client.submit(function, *arguments, pure=False, **where)
 
     texts, numbers = number_texts(candidates, references)  # pyright: ignore
     lengths = {name: text.histogram for name, text in texts.items()}
     held = [x for one, text in zip(corpora, texts.values()) for x in one.numbered(text)]
     sides = {name: _side(submit, text) for name, text in texts.items()}
     del texts
+    wait(held)
+    homes = client.who_has(held)  # slices stay there, unless a worker dies
     threads, num_tokens = num_threads(client), sum(x.num_tokens for x in corpora)
     num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
     size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
@@ -291,7 +293,8 @@ def sums_on(
         for start in tasks:
             parts = range(start, min(start + size, num_parts))
             known = numbers, max_order, parts, num_parts
-            found = [submit(_places, x, *known) for x in held]
+            at = [{"workers": homes[x.key], "allow_other_workers": True} for x in held]
+            found = [submit(_places, x, *known, **y) for x, y in zip(held, at)]
             settings = numbers, max_order, averaged
             one = submit(_count, sides, found, chains[thread], *settings)
             totals.append(submit(attrgetter("totals"), one))
