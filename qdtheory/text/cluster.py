@@ -69,6 +69,7 @@ SECONDS = 10
 def connected(scheduler: Any) -> Iterator[Any]:
     """Connect to a scheduler's address, or start so many processes of one thread."""
     with required("a cluster", "scale"):
+        from dask import config  # pyright: ignore
         from distributed import Client, LocalCluster  # pyright: ignore
         from distributed.client import FutureCancelledError  # pyright: ignore
         from distributed.comm import CommClosedError  # pyright: ignore
@@ -78,7 +79,8 @@ def connected(scheduler: Any) -> Iterator[Any]:
         if isinstance(address, int):
             settings: Any = {"threads_per_worker": 1, "dashboard_address": ":0"}
             settings["silence_logs"] = CRITICAL  # errors are raised here
-            local = LocalCluster(n_workers=address, **settings)
+            with config.set({"distributed.scheduler.work-stealing": False}):
+                local = LocalCluster(n_workers=address, **settings)
             scheduler = stack.enter_context(local)
         if not isinstance(client, Client):
             try:
