@@ -69,6 +69,7 @@ SECONDS = 10
 def connected(scheduler: Any) -> Iterator[Any]:
     """Connect to a scheduler's address, or start so many processes of one thread."""
     with required("a cluster", "scale"):
+        from dask import config  # pyright: ignore
         from distributed import Client, LocalCluster  # pyright: ignore
         from distributed.client import FutureCancelledError  # pyright: ignore
         from distributed.comm import CommClosedError  # pyright: ignore
@@ -78,7 +79,8 @@ def connected(scheduler: Any) -> Iterator[Any]:
         if isinstance(address, int):
             settings: Any = {"threads_per_worker": 1, "dashboard_address": ":0"}
             settings["silence_logs"] = CRITICAL  # errors are raised here
-            local = LocalCluster(n_workers=address, **settings)
+            with config.set({"distributed.scheduler.work-stealing": False}):
+                local = LocalCluster(n_workers=address, **settings)
             scheduler = stack.enter_context(local)
         if not isinstance(client, Client):
             try:
@@ -267,18 +269,20 @@ def sums_on(
     Integers add up to those of one process. The floats of `averaged` counts are added
     in the order of the parts, which rounds otherwise than all at once.
     """
-    from distributed import as_completed  # pyright: ignore[reportMissingImports]
+    from distributed import as_completed, wait  # pyright: ignore
 
     client, corpora = references.client, [*candidates.values(), references]
 
-    def submit(function: Callable, *arguments: Any) -> Any:
-        return client.submit(function, *arguments, pure=False)
+    def submit(function: Callable, *arguments: Any, **where: Any) -> Any:
+        return client.submit(function, *arguments, pure=False, **where)
 
     texts, numbers = number_texts(candidates, references)  # pyright: ignore
     lengths = {name: text.histogram for name, text in texts.items()}
     held = [x for one, text in zip(corpora, texts.values()) for x in one.numbered(text)]
     sides = {name: _side(submit, text) for name, text in texts.items()}
     del texts
+    wait(held)
+    homes = client.who_has(held)  # slices stay there, unless a worker dies
     threads, num_tokens = num_threads(client), sum(x.num_tokens for x in corpora)
     num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
     size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
@@ -291,7 +295,8 @@ def sums_on(
         for start in tasks:
             parts = range(start, min(start + size, num_parts))
             known = numbers, max_order, parts, num_parts
-            found = [submit(_places, x, *known) for x in held]
+            at = [{"workers": homes[x.key], "allow_other_workers": True} for x in held]
+            found = [submit(_places, x, *known, **y) for x, y in zip(held, at)]
             settings = numbers, max_order, averaged
             one = submit(_count, sides, found, chains[thread], *settings)
             totals.append(submit(attrgetter("totals"), one))
