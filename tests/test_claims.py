@@ -82,7 +82,7 @@ def marked():
             for node in ast.walk(tree)
             if isinstance(node, (ast.Import, ast.ImportFrom))
             for name in node.names
-            if "qdtheory" in (getattr(node, "module", None) or name.name)
+            if re.match("qdtheory|lab", getattr(node, "module", None) or name.name)
         }
         for node in tree.body:
             for mark in getattr(node, "decorator_list", []):
@@ -96,7 +96,8 @@ def marked():
 
 def named():
     """The ids in the line `Claims: ...` of a docstring, each with what it documents."""
-    for path in (TESTS.parent / "qdtheory").rglob("*.py"):
+    folders = TESTS.parent / "qdtheory", TESTS.parent / "notebooks/lab"
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
         text = path.read_text()
         for node in ast.walk(ast.parse(text)) if "Claims:" in text else ():
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
