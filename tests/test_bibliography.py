@@ -46,7 +46,8 @@ def references(path):
             yield from " ".join(section.split()).split("; ")
 
 
-MODULES = sorted((ROOT / "qdtheory").rglob("*.py"))
+FOLDERS = ROOT / "qdtheory", ROOT / "notebooks/lab"
+MODULES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
 REFERENCES = [(path.stem, item) for path in MODULES for item in references(path)]
 
 

@@ -20,7 +20,7 @@ from test_project import BLOCKER, PROJECT, modules_outside
 
 LECTURES = notebook_cells.lectures()
 EXTRAS = PROJECT["optional-dependencies"]
-# Cheap, and each needs something else: several tables and a module; a widget; reviews.
+# Cheap; two read the lab, with tables and reviews, and one shows a widget.
 RUN = ["10_real_text", "03b_ends_of_the_frontier", "10b_noise_family"]
 
 
@@ -38,7 +38,9 @@ def test_an_archive_holds_what_the_cells_name(notebook, tmp_path):
     # However a cell writes it, a table's name is not found by chance.
     named = {name for name in tables if re.search(rf"\b{re.escape(name)}\b", code)}
     modules = {f"{m}.py" for m in re.findall(r"from data\.(\w+)", code)}
-    assert names - {notebook.name, "README.txt"} == {
+    lab = {name for name in names if name.startswith("lab/")}
+    assert bool(lab) is bool(re.search(r"^from lab\b", code, re.MULTILINE))
+    assert names - lab - {notebook.name, "README.txt"} == {
         f"data/{name}" for name in named | modules
     }
 
@@ -110,7 +112,8 @@ def used(notebook):
     record = ROOT / f"notebooks/records/{notebook.stem}.json"
     read = [ROOT / name for name in json.loads(record.read_text())["read"]]
     own = [path for path in downloads.tables(notebook) if path.suffix == ".py"]
-    library = [path for path in read if path.is_relative_to(ROOT / "qdtheory")]
+    folders = ROOT / "qdtheory", downloads.NOTEBOOKS / "lab"
+    library = [path for path in read if {*folders} & {*path.parents}]
     return [path for path in {*own, *library} if path.suffix == ".py" and path.exists()]
 
 
@@ -129,7 +132,7 @@ def test_a_page_says_what_its_code_imports(notebook):
     wanted = Imports(code).always | Imports(code).late
     wanted = wanted.union(*(imports_of(path).always for path in used(notebook)))
     wanted |= {package for package, words in LATE.items() if re.search(words, code)}
-    missing = distributions(wanted - {"qdtheory", "data"})
+    missing = distributions(wanted - {"qdtheory", "data", "lab"})
     missing -= names([*PROJECT["dependencies"], *EXTRAS["plot"]])
     extras = {e for e in address.EXTRAS if names(EXTRAS[e]) & missing}
     others = missing - names(entry for extra in extras for entry in EXTRAS[extra])
@@ -137,11 +140,13 @@ def test_a_page_says_what_its_code_imports(notebook):
 
 
 def test_every_late_import_of_the_library_has_its_words():
-    modules = [imports_of(path) for path in (ROOT / "qdtheory").rglob("*.py")]
+    folders = ROOT / "qdtheory", downloads.NOTEBOOKS / "lab"
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    modules = [imports_of(path) for path in files]
     late = set().union(*(module.late for module in modules))
     common = names([*PROJECT["dependencies"], *EXTRAS["plot"]])
     foreign = {package for package in late if distributions([package]) - common}
-    assert foreign - {"qdtheory"} <= LATE.keys()
+    assert foreign - {"qdtheory", "lab"} <= LATE.keys()
 
 
 def test_modules_beside_a_table_import_no_other_file():
