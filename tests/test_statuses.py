@@ -15,7 +15,8 @@ from api_page import public
 
 import qdtheory as qd
 from qdtheory.catalogue.metrics import Metric, find_metric
-from qdtheory.commands import check, grade
+from qdtheory.commands import check
+from qdtheory.course.notebooks import VERDICT
 from qdtheory.rewards import check_reward
 from qdtheory.support.records import Record
 
@@ -69,7 +70,7 @@ def in_code():
     }
     return {name: found[name] for name in found if name not in ECHOES} | {
         "grade, each exercise": [
-            *grade.VERDICT.pattern.split("(")[-1][:-1].split("|"),
+            *VERDICT.pattern.split("(")[-1][:-1].split("|"),
             "stopped",
         ],
         "check --exit-code": [*check.EXIT_STATUSES.values()],

@@ -217,7 +217,7 @@ def test_no_model_beats_p_in_a_concave_metric_and_its_slope(name):
     quality = jax.vmap(pair.quality, (0, None))
     diversity = jax.vmap(pair.diversity)(models)
     for p in REALS:
-        assert qd.check_compatibility(pair, p).status == "not_beaten_at_p"
+        assert qd.check_compatibility(pair, p).status == "undecided"  # code has no seal
         lost = pair.quality(p, p) - quality(models, p) + pair.diversity(p) - diversity
         assert float(lost.min()) > 0  # the supporting plane lies above
 
