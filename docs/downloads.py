@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import freshness
 from address import RELEASED, ROOT, WHEEL, requirement
 from notebook_cells import NOTEBOOKS, cells_of, lectures, source_of
 
@@ -49,8 +48,8 @@ def tables(notebook: Path) -> list[Path]:
 
 def lab(notebook: Path) -> list[Path]:
     """Files of the lab that a run of the notebook read, by its record."""
-    record = freshness.record_of(notebook.stem, NOTEBOOKS).read_text("utf-8")
-    read = [ROOT / name for name in json.loads(record)["read"]]
+    record = NOTEBOOKS / f"records/{notebook.stem}.json"
+    read = [ROOT / name for name in json.loads(record.read_text("utf-8"))["read"]]
     modules = [path for path in read if path.is_relative_to(NOTEBOOKS / "lab")]
     # A face names its modules in a stub, which a record leaves out.
     stubs = [path.with_suffix(".pyi") for path in modules]
