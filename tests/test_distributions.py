@@ -282,8 +282,8 @@ def test_a_frontier_searched_in_32_bits_is_that_in_64():
     p, wide = softmax(3)
     pair = qd.FunctionPair(lambda q, p: q @ p, lambda q: -(q @ q), "CR-NRR")
     with pytest.warns(Rounded):
-        found = qd.pareto_frontier(pair, p, 3)
-    expected = qd.pareto_frontier(pair, wide, 3)
+        found = qd.search.search_frontier(pair, p, 3)
+    expected = qd.search.search_frontier(pair, wide, 3)
     np.testing.assert_array_equal(found.quality, expected.quality)
 
 

@@ -33,7 +33,6 @@ CALLS = {
     "qdisc": ["qdisc", "--pair", "LL-NRR", "--seeds", "2"],
     "evaluate": ["evaluate", *FILES],
     "prompts": ["evaluate", "--prompts", "one.jsonl", f"{LONG}.jsonl"],
-    "merge": ["merge", "part.json"],
     "grade": ["grade", "ada.ipynb", f"{LONG}.ipynb"],
 }
 SLOW = "rewards", "a reward", "qdisc"

@@ -214,7 +214,7 @@ def test_training_is_an_extra():
     """Absent, it is missed by its name, and only where it is needed."""
     code = (
         "import sys; sys.modules['optax'] = None\n"
-        "from qdtheory import text\n"
+        "from lab import corpora\n"
         "assert 'lab.corpora.training' not in sys.modules\n"
         "try: corpora.lm_score(['a'] * 20, ['a'] * 20)\n"
         "except ImportError as error: print(error)\n"
