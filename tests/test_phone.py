@@ -240,7 +240,7 @@ FOUND = {
     "top-p": "which-sampler-loses-the-least-quality-at-a-given-diversity",
     "nucleus sampling": "a-truncation-leaves-it-at-once",
     "exposure bias": "which-objective-has-p-as-its-optimum",
-    "How do I compare two models?": "is-a-better-than-b",
+    "How do I compare two models?": "how-many-sentences-tell-two-models-apart",
     "mode collapse": "which-topics-are-lost",
     "confidence intervals": "intervals",
     "pass@k": "how-do-i-compute-pass-k-from-n-samples",

@@ -129,7 +129,6 @@ def test_the_search_index_holds_the_questions(site):
         ("temperature before or after min-p", "temperature-before-or-after-min-p"),
         ("negative cnd", "why-is-my-cnd-negative"),
         ("mauve difference noise", "is-a-difference-in-mauve-noise"),
-        ("deduplicate", "should-i-deduplicate-my-samples"),
         ("density above 1", "can-density-be-above-1"),
         ("error bars over prompts", "how-do-i-get-error-bars-over-prompts"),
     ],

@@ -59,7 +59,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
 def test_an_exact_metric_says_what_estimates_it(exact):
-    place = "corpora" if exact.__module__.startswith("lab") else "qd.text"
+    place = "corpora" if TWINS[exact].__module__.startswith("lab") else "qd.text"
     call = f"`{place}.{TWINS[exact].__name__}{SETTINGS.get(exact, '')}`"
     said = inspect.getdoc(exact) or ""  # without the indentation, as Python 3.13 has it
     (line,) = re.findall(r"^Estimated .*by (`.*?`)", said, re.MULTILINE)

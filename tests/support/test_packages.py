@@ -75,7 +75,7 @@ def test_only_a_package_that_is_missing_is_told():
     with pytest.raises(ZeroDivisionError), required("this", "plot"):
         _ = 1 / 0
     with pytest.raises(ImportError, match="cannot import name"), required("this", None):
-        pass
+        from qdtheory.support.packages import nothing_of_this_name  # noqa: F401
     with required("this", "plot"):
         import numpy  # noqa: F401
     assert str(missing("this", "that", None)) == "this needs that: pip install that"
