@@ -39,7 +39,7 @@ def test_an_archive_holds_what_the_cells_name(notebook, tmp_path):
     named = {name for name in tables if re.search(rf"\b{re.escape(name)}\b", code)}
     modules = {f"{m}.py" for m in re.findall(r"from data\.(\w+)", code)}
     lab = {name for name in names if name.startswith("lab/")}
-    assert bool(lab) is bool(re.search(r"^from lab\b", code, re.MULTILINE))
+    assert bool(lab) is bool(re.search(r"^(?:from|import) lab\b", code, re.MULTILINE))
     assert names - lab - {notebook.name, "README.txt"} == {
         f"data/{name}" for name in named | modules
     }
