@@ -35,7 +35,8 @@ def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
-                found |= {module, *(f"{module}.{alias.name}" for alias in names)}
+                found |= {f"{module}.{alias.name}" for alias in names}
+                found |= {module} - {"qdtheory"}  # whose names are modules or the top's
             case ast.Import(names=names):
                 found |= {alias.name for alias in names}
     return found
@@ -51,6 +52,9 @@ def part(module):
 def test_imports_point_to_the_mathematics_and_to_no_lecture(module):
     names = imported(MODULES[module])
     assert not {name for name in names if name.split(".")[0] in ("lab", "data")}
+    if part(module) in MATHEMATICS:  # not through the top, which imports all
+        tops = {n for n in names if n.startswith("qdtheory") and n.count(".") < 2}
+        assert tops <= {*MODULES, *(f"qdtheory.{x}" for x in MATHEMATICS)}
     used = names & MODULES.keys()
     allowed = BESIDE.get(part(module), set(MATHEMATICS))
     wrong = {n for n in used if not {part(n), n.split(".")[1]} & allowed}

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from lab.corpora import bootstrap_interval
 from refusals import refused
 from scipy import stats
 
@@ -66,12 +67,15 @@ def test_variances_of_two_samples_add_up(corpus):
     assert found.high - found.value == pytest.approx(margin, rel=1e-12)
 
 
-def test_arrays_entry_by_entry():
+@pytest.mark.parametrize(
+    "interval", [jackknife_interval, partial(bootstrap_interval, num_resamples=20)]
+)
+def test_arrays_entry_by_entry(interval):
     texts = as_corpus(["a b c", "b a", "c c a", "a a"] * 10)
     references = prepare_references(["a b", "c a a"], 2)
-    both = jackknife_interval(lambda c: bleu(c, references, 2, smoothing=None), texts)
+    both = interval(lambda c: bleu(c, references, 2, smoothing=None), texts)
     for order in (0, 1):
-        one = jackknife_interval(
+        one = interval(
             lambda c, n=order: bleu(c, references, 2, smoothing=None)[n], texts
         )
         for name in ("value", "low", "high", "standard_error"):
@@ -91,7 +95,10 @@ def test_seeds(corpus):
 
 
 @pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_it_covers_bleu_with_fixed_references():
+@pytest.mark.parametrize(
+    "interval", [jackknife_interval, partial(bootstrap_interval, num_resamples=50)]
+)
+def test_it_covers_bleu_with_fixed_references(interval):
     space = qd.TextSpace(vocab_size=4, lengths=5)
     q = np.asarray(qd.oracle(space, 5, 1.0, 8))
     references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
@@ -100,9 +107,8 @@ def test_it_covers_bleu_with_fixed_references():
     samples = [rng.choice(space.num_texts, 60, p=q) for _ in range(100)]
     corpora = [as_corpus(space.tokens[index].tolist()) for index in samples]
 
-    interval = partial(jackknife_interval, level=0.9)
     found = [
-        interval(lambda c: bleu(c, references, 2, smoothing=None)[1], corpus)
+        interval(lambda c: bleu(c, references, 2, smoothing=None)[1], corpus, level=0.9)
         for corpus in corpora
     ]
     covered = np.mean([x.low <= q @ scores[:, 1] <= x.high for x in found])
