@@ -103,7 +103,7 @@ def test_parameters_tell_pairs_apart():
     space = qd.TextSpace(2, 2)
     found = qd.quality_discrepancy(qd.BleuPair(space, 1, 2, 9), p)
     pair = qd.BleuPair(space, 1, 2, 3)
-    with pytest.raises(ValueError, match=r"method="certified"\), which does both"):
+    with pytest.raises(ValueError, match=r'method="certified"\), which does both'):
         qd.certify(pair, p, found)
     certified = qd.quality_discrepancy(pair, p, method="certified")
     assert certified.status == "certified"
