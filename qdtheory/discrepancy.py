@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from qdtheory import frontier, pairs
+from qdtheory import forms, frontier, pairs
 from qdtheory.bounds import (
     concave_convex,
     cubic,
@@ -42,20 +42,10 @@ from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.seal import distinguishable, seal
 from qdtheory.distributions import check_distribution, rounded
+from qdtheory.forms import Form, Functional, Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import BleuPair, Pair, as_pair
-from qdtheory.problem import (
-    Bleu,
-    Concave,
-    Form,
-    Functional,
-    Kernel,
-    Problem,
-    Separable,
-    Vendi,
-    expected_score,
-)
 from qdtheory.search import NUM_STARTS, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
@@ -263,20 +253,20 @@ def _methods(form: Form) -> tuple[Solver | None, tuple[Bound, str] | None]:
     """The solver of a form other than a search, and what bounds its QDisc, in words."""
     by_tails = _tails, tails.METHOD
     match form:
-        case Vendi():
+        case forms.Vendi():
             return _convex, (_convex_bounds, "a convex problem")
-        case Concave():
+        case forms.Concave():
             return _convex, None
         # For texts of one token the tails are the probabilities: a route of their own.
-        case Separable(pair=BleuPair(max_order=1)):
+        case forms.Separable(pair=BleuPair(max_order=1)):
             return _exact, by_tails
-        case Separable():
+        case forms.Separable():
             return _exact, (envelope.envelope_bounds, envelope.ENVELOPE)
-        case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
+        case forms.Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
             return None, by_tails
-        case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
+        case forms.Kernel() | forms.Bleu(pair=BleuPair(num_self_references=1)):
             return None, (_relaxed, quadratic.METHOD)
-        case Bleu(pair=BleuPair(num_self_references=2)):
+        case forms.Bleu(pair=BleuPair(num_self_references=2)):
             return None, (_cubic, cubic.METHOD)
     return None, None
 

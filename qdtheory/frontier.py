@@ -19,10 +19,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.argmax import order_two_moments, require_concave, solver
 from qdtheory.distributions import check_distribution
+from qdtheory.forms import expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import Pair, SummedPair, as_pair, form_of, require_pair
-from qdtheory.problem import expected_score
 from qdtheory.support.numbers import (
     EPS,
     LEAST_PROBABILITY,

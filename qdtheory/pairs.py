@@ -22,9 +22,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
+from qdtheory import forms
 from qdtheory.bleu import BleuTable, bleu_table, check_references, text_bleu
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.forms import Form, Functional, Problem, expected_score, given_scores
 from qdtheory.formulas.code import Code, as_it_is_now
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.functions import (
@@ -46,19 +48,6 @@ from qdtheory.kernels import (
     features_of,
     matrix_log,
     von_neumann_entropy,
-)
-from qdtheory.problem import (
-    Bleu,
-    Concave,
-    Form,
-    Functional,
-    Kernel,
-    Pooled,
-    Problem,
-    Separable,
-    Vendi,
-    expected_score,
-    given_scores,
 )
 from qdtheory.spaces import TextSpace, pool_to_distribution, require_space
 from qdtheory.support.layout import plain_name
@@ -911,22 +900,24 @@ def _form_of(pair: Any) -> Form:
     match pair:
         case SeparablePair(f=f, g=g):
             code = _code_in(f=f, g=g)
-            return Separable(pair, f.evaluate, None, g.total, f, g, code=code)
+            return forms.Separable(pair, f.evaluate, None, g.total, f, g, code=code)
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             given = isinstance(pair.scores, Scores)
             code = ("scores(p)",) * (not given) + _code_in(g=g)
-            return Separable(pair, scores, None, g.total, g=g, code=code)
+            return forms.Separable(pair, scores, None, g.total, g=g, code=code)
         case ConcavePair():
             scores = _one_a_text(pair.text_quality, "text_quality")
             code = "text_quality(p)", "diversity(q)"
-            return Concave(pair, scores, None, pair.diversity, code=code)
+            return forms.Concave(pair, scores, None, pair.diversity, code=code)
         case VendiPair():
             scores = _one_a_text(pair.text_quality, "text_quality")
-            return Vendi(pair, scores, None, pair.diversity)
+            return forms.Vendi(pair, scores, None, pair.diversity)
         case KernelPair(kernel=kernel):
             error = partial(_kernel_error, kernel)
-            return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
+            return forms.Kernel(
+                pair, *compiled, num_texts=len(kernel), score_error=error
+            )
         case BleuPair(smoothing=None) if pair.space.lengths == (pair.max_order,):
             # The n-gram of the whole text matches only where the text is a reference:
             # BLEU is 1 there and 0 elsewhere, as of texts of one token.
@@ -937,7 +928,7 @@ def _form_of(pair: Any) -> Form:
             return bleu_form(pair)
         case PooledPair():
             code = form_of(pair.pair).code
-            return Pooled(pair, *compiled, num_texts=len(pair.map), code=code)
+            return forms.Pooled(pair, *compiled, num_texts=len(pair.map), code=code)
     functions = pair.quality, pair.diversity
     code = "quality(q, p)", "diversity(q)"
     return Form(pair, lambda p: pair.text_quality(p), *functions, code=code)
@@ -947,11 +938,11 @@ def _code_in(**functions: Function) -> tuple[str, ...]:
     return tuple(name for name, h in functions.items() if h.formula is None)
 
 
-def bleu_form(pair: BleuPair) -> Bleu:
+def bleu_form(pair: BleuPair) -> forms.Bleu:
     """BLEU by its table, even that of whole texts."""
     error = partial(bleu_error, pair.table, r=float(pair.num_references))
     number = pair.space.num_texts
-    return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
+    return forms.Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
 def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
@@ -990,7 +981,7 @@ def require_traceable_form(form: Form, p: TextVector) -> None:
     # Other forms are of the library's own functions, or were checked when made.
     if type(form) is Form:
         require_traceable(form.quality, p, p, name="quality(q, p)")
-    if type(form) in (Form, Concave):
+    if type(form) in (Form, forms.Concave):
         require_traceable(form.diversity, p, name="diversity(q)")
 
 

@@ -29,9 +29,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import check_distribution
+from qdtheory.forms import Functional, Problem
 from qdtheory.frontier import ParetoFrontier
 from qdtheory.pairs import FunctionPair, Pair, as_pair, known_to_jax, pose
-from qdtheory.problem import Functional, Problem
 from qdtheory.support.numbers import EPS, NOISE, STATIC, PerText, one_of, within
 from qdtheory.support.progress import progress
 from qdtheory.support.records import Record

@@ -14,7 +14,7 @@ import numpy as np
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
 from qdtheory.bounds.duality import SeparableProgram, bounded, ends_of, shape_of
-from qdtheory.problem import Problem
+from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS
 
 ENVELOPE = "the concave envelope and branch and bound"
