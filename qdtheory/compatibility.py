@@ -26,7 +26,7 @@ from qdtheory.distributions import (
     check_interior,
     check_positive,
     require_x64,
-    rounded,
+    rounding_note,
 )
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.expressions import Expression
@@ -201,7 +201,7 @@ def check_compatibility(
     if p is not None:
         why = ": at zeros the tests do not apply"
         given, p = p, np.asarray(check_interior(p, why, num_texts))
-        num_texts, note = p.size, rounded(given, p)
+        num_texts, note = p.size, rounding_note(given, p)
     if num_texts is not None:
         check_positive(num_texts=num_texts)
     form = pairs.form_of(pair)

@@ -41,7 +41,7 @@ from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.seal import distinguishable, seal
-from qdtheory.distributions import check_distribution, rounded
+from qdtheory.distributions import check_distribution, rounding_note
 from qdtheory.forms import Form, Functional, Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
@@ -167,7 +167,7 @@ def quality_discrepancy(
     found = _solve(problem, method, num_starts)
     if method == "certified":
         found = _certified(problem, found)
-    return replace(found, reason=found.reason + rounded(p, problem.p))
+    return replace(found, reason=found.reason + rounding_note(p, problem.p))
 
 
 def certify(
@@ -240,7 +240,7 @@ def certify(
     start = problem.p if found is None else found
     start = np.asarray(check_distribution(start, "found", problem.p.size))
     bounds = bound(problem, start, **limits)
-    return replace(bounds, reason=bounds.reason + rounded(p, problem.p))
+    return replace(bounds, reason=bounds.reason + rounding_note(p, problem.p))
 
 
 # --- What solves and what bounds a pair -----------------------------------------------
@@ -407,7 +407,7 @@ def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
     return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
 
 
-def _repaired(problem: Problem, q: np.ndarray, ends: _Ends) -> np.ndarray:
+def _as_diverse(problem: Problem, q: np.ndarray, ends: _Ends) -> np.ndarray:
     """Mix the model with the most diverse one until it is as diverse as P."""
     least = problem.real_diversity
     for share in (0.0, *np.geomspace(1e-17, 1, 52)):
@@ -490,7 +490,7 @@ def _best_model(
         points = concave_convex.models_of_diversity(*known, least)
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
-        q = _repaired(problem, point, ends)
+        q = _as_diverse(problem, point, ends)
         rise = float(expected_score(q - p, scores))
         if rise > gain or inflection == 1:
             weight = w
@@ -604,7 +604,7 @@ def _convex(problem: Problem) -> Discrepancy:
         best = interior_point.best_model(face, scores - problem.real_quality, p)
         q, upper, price = best.q, best.upper, best.price
         claim = _tried(face, best, p)
-    q = _repaired(problem, q, ends)
+    q = _as_diverse(problem, q, ends)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     if gain > upper + CONTRADICTION * problem.spread + _rounding(problem, q):
         raise interior_point.not_concave(

@@ -191,7 +191,7 @@ def optimality_gap(program: Program, q: Array) -> tuple[Array, Array]:
     end = _point(program, jnp.log(q))
     # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
-    return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
+    return (end.du + price * end.ds).max(), price
 
 
 def greatest_quality(free: Program, p: Array, *, is_linear: bool) -> Array:
