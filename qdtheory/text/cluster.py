@@ -9,7 +9,7 @@ has the others read and count again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from io import BytesIO
 from itertools import chain, pairwise
 from logging import CRITICAL
@@ -51,6 +51,7 @@ from qdtheory.text.partial_sums import (
     PartialSums,
     count,
     merge_blocks,
+    merge_matches,
     merge_totals,
 )
 from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
@@ -312,9 +313,15 @@ def sums_on(
             done.result()
         begin(chain_of[done.key])
         step(f"Counted {min(number * size, num_parts)} of {num_parts} parts")
-    blocks = reduce(partial(submit, merge_blocks), filter(None, chains))
-    scores = submit(_scores, blocks, lengths, smoothing).result()
-    return reduce(merge_totals, (x.result() for x in totals)), scores
+    # Group by group, since the matches of a whole text, added up, fill a worker.
+    scores, real = {}, lengths.pop(REFERENCES)
+    for name, own in lengths.items():
+        scores[name] = []
+        for group in range(len(own.times)):
+            known = [submit(_group, x, name, group) for x in chains if x]
+            scores[name].append(submit(_scores, group, known, own, real, smoothing))
+    whole = reduce(merge_totals, (x.result() for x in totals))
+    return whole, {name: [x.result() for x in some] for name, some in scores.items()}
 
 
 def _side(submit: Callable, text: NumberedText) -> Any:
@@ -352,13 +359,13 @@ def _count(
     return replace(added, blocks=merge_blocks(before, added.blocks))
 
 
-def _scores(
-    blocks: dict[str, tuple[GroupMatches, ...]],
-    lengths: dict[str, Lengths],
-    smoothing: Smoothing,
-) -> dict[str, list[GroupScores]]:
-    real = lengths[REFERENCES]
-    return {
-        name: group_scores(some, lengths[name], real, smoothing)
-        for name, some in blocks.items()
-    }
+def _group(
+    blocks: dict[str, tuple[GroupMatches, ...]], name: str, group: int
+) -> GroupMatches:
+    return blocks[name][group]
+
+
+def _scores(group: int, known: list[GroupMatches], *settings: Any) -> GroupScores:
+    """Score a group, of which each thread knows its own parts."""
+    (found,) = group_scores([(group, reduce(merge_matches, known))], *settings)
+    return found

@@ -270,7 +270,7 @@ def counted(
     found = partial_sums(ours, real, n, averaged=averaged, step=step)
     totals, lengths = found.totals, found.totals.reference_lengths
     scores = {
-        name: group_scores(blocks, totals.lengths[name], lengths, smoothing)
+        name: group_scores(enumerate(blocks), totals.lengths[name], lengths, smoothing)
         for name, blocks in found.blocks.items()
     }
     return reported(plan, totals, scores)

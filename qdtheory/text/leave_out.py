@@ -4,7 +4,7 @@ Integers are divided once, as fractions, so that parts give the same numbers as 
 whole, to the last bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -153,17 +153,17 @@ def _rates(
 
 
 def group_scores(
-    blocks: Sequence[GroupMatches],
+    blocks: Iterable[tuple[int, GroupMatches]],
     lengths: Lengths,
     reference_lengths: Lengths,
     smoothing: Smoothing,
 ) -> list[GroupScores]:
-    """Score the sentences of each group, of a text of these lengths."""
+    """Score the sentences of some groups, numbered, of a text of these lengths."""
     num_groups, values = len(lengths.times), lengths.values
     subsets = _subsets(lengths.times)
     nearby = [closest_length(values, values[x > 0], lone=x == 1) for x in subsets]
     closest, found = np.array(nearby), []
-    for group, block in enumerate(blocks):
+    for group, block in blocks:
         nearest = closest_length(block.lengths, reference_lengths.values)
         counted = matches(block.bleu, block.lengths, nearest)
         bleu = bleu_of_matches(counted, smoothing).sum(axis=1)

@@ -189,10 +189,11 @@ def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
 
 def merge_blocks(one: Mapping, other: Mapping) -> dict[str, tuple[GroupMatches, ...]]:
     """Add what different parts know of the same sentences."""
-    return {name: tuple(map(_added, x, other[name])) for name, x in one.items()}
+    return {name: tuple(map(merge_matches, x, other[name])) for name, x in one.items()}
 
 
-def _added(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+def merge_matches(one: GroupMatches, other: GroupMatches) -> GroupMatches:
+    """Add what different parts know of the sentences of one group."""
     joined = _gathered([one.lost, other.lost], [one.losses, other.losses])
     lost, losses = _small(*joined)
     bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu

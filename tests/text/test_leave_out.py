@@ -25,7 +25,7 @@ sentences = st.lists(
 def from_sums(sums, name, smoothing, estimator):
     totals = sums.totals
     lengths = totals.lengths[name], totals.reference_lengths
-    scores = group_scores(sums.blocks[name], *lengths, smoothing)
+    scores = group_scores(enumerate(sums.blocks[name]), *lengths, smoothing)
     return metrics_of_sums(totals, name, scores, estimator)
 
 
