@@ -153,7 +153,7 @@ def count(
             for name, text in zip(names, ours):
                 own = text_ngrams(ngrams, text, n + 1, averaged)
                 added[name].append(order_sums(own, known, matches[name][:, n]))
-                lost[name].append((n, *added[name][-1].lost))
+                lost[name].append((n, *added[name][-1].losses))
         one = CorpusSums(
             averaged=averaged,
             references=np.array(references).swapaxes(0, 1),
@@ -201,7 +201,8 @@ def merge_matches(one: GroupMatches, other: GroupMatches) -> GroupMatches:
 
 
 def _stacked(added: list[OrderSums]) -> Sums:
-    return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
+    names = added[0].sums
+    return Sums(**{name: np.array([one.sums[name] for one in added]) for name in names})
 
 
 def _blocks(
@@ -229,7 +230,7 @@ def _small(*columns: np.ndarray) -> list[np.ndarray]:
 
 def _spectrum(added: list[OrderSums]) -> Spectrum:
     """Join the spectra of all orders."""
-    subsets = len(added[0].sums[0])
+    subsets = len(added[0].sums["distinct"])
     keys, times = zip(*(one.spectrum for one in added))
     keys = [x + (n * subsets << COUNT_BITS) for n, x in enumerate(keys)]
     return Spectrum(*_gathered(keys, times))
