@@ -85,8 +85,8 @@ def postings_by_order(
         whole = np.flatnonzero(positions.remaining[where] > n)
         where, keys = where[whole], rank[whole].astype(np.int64)
         del whole, rank
-        # rank * base + token: ranks are given anew for each order, so that keys are below
-        # prefixes * words and fit into 64 bits at any order.
+        # rank * base + token: ranks are given anew for each order, so that keys stay
+        # below prefixes * words and fit into 64 bits at any order.
         keys *= base
         keys += positions.columns[n][where]
         ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
