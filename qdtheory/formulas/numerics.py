@@ -84,11 +84,10 @@ def limits(tree: trees.Tree, end: int) -> tuple[float, float]:
 def _limit(one: arb, two: arb, three: arb) -> float:
     """The limit of numbers along a ladder, infinite if they diverge; NaN if neither."""
     before, after = two - one, three - two
-    vanishes = abs(after) <= abs(before) * VANISHING
-    if vanishes and abs(three) <= abs(after):  # no more than q**4 and q**2: it is 0
-        return 0.0
-    if vanishes or after.contains(0):
-        return 0.0 if three.contains(0) else float(three) + 0.0  # never -0.0
+    if after.contains(0) or abs(after) <= abs(before) * VANISHING:
+        # If q**4 is all that is left, it is below q**2.
+        is_zero = three.contains(0) or abs(three) <= abs(after)
+        return 0.0 if is_zero else float(three) + 0.0  # never -0.0
     # On the first ladder log(x) is squared and log(-log(x)) doubled. Its inverse is
     # halved: what changes so slowly may have any limit.
     diverges = abs(after) >= abs(before)

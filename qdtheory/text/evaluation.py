@@ -66,16 +66,11 @@ class Plan(Record):
     estimator: Estimator
     level: float
     empty: Empty
-    draws: int | None  # k of distinct_k; None: 1,000, where all have as many n-grams
+    draws: int  # k of distinct_k
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
     tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
-
-    @property
-    def num_draws(self) -> int:
-        """The k of distinct_k."""
-        return self.draws or DRAWS
 
 
 class Columns(NamedTuple):
@@ -285,7 +280,7 @@ def planned(
     return Plan(
         {name: _size(corpus) for name, corpus in texts.items()},
         _size(references),
-        *(max_order, smoothing, estimator, level, empty, draws),
+        *(max_order, smoothing, estimator, level, empty, draws or DRAWS),
         *comparability.copies_of(texts, references),
         comparability.warnings_of_texts(texts, references, estimator),
         (references.tokenizer, *(x.tokenizer for x in texts.values())),
@@ -326,8 +321,7 @@ def reported(
     columns, each = _columns(plan, totals), {}
     for name, scores in of_groups.items():
         with named(name):
-            values = _values(plan, totals, name, scores, columns.drawn)
-        each[name] = _estimated(plan, totals, columns, name, values)
+            each[name] = _estimated(plan, totals, columns, name, scores)
     negative = {name: x.negative for name, x in each.items()}
     dependent = {x: n for x, n in negative.items() if n or x in plan.dependent}
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
@@ -349,61 +343,54 @@ def reported(
 
 
 def _columns(plan: Plan, totals: CorpusSums) -> Columns:
-    """The metrics, in the order of `_values`, with the range of each."""
-    orders, draws = range(1, plan.max_order + 1), plan.num_draws
+    """The metrics in the order of `metrics_of_sums`, with the range of each."""
+    orders, k, texts = range(1, plan.max_order + 1), plan.draws, totals.lengths.values()
     # All candidates have k n-grams of these orders, whatever group is left out.
-    texts = totals.lengths.values()
-    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= draws]
+    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= k]
     # A squared distance of frequencies, if pairs of a sentence with itself count.
     ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
     rows = [(f"{kind}-{n}", *ends) for kind, ends in ranges.items() for n in orders]
-    rows += [(f"distinct_{draws}-{n}", 1, draws) for n in drawn]
+    rows += [(f"distinct_{k}-{n}", 1, k) for n in drawn]
     names, low, high = zip(*rows)
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     return Columns(names, (np.array(low), np.array(high)), are_rates, drawn)
 
 
-def _values(
+def _estimated(
     plan: Plan,
     totals: CorpusSums,
+    columns: Columns,
     name: str,
     scores: Sequence[GroupScores],
-    drawn: list[int],
-) -> np.ndarray:
-    """All metrics of a text, without each of its groups, and of the references."""
-    metrics = metrics_of_sums(totals, name, scores, plan.estimator)
-    rows = metrics.reshape(-1, metrics.shape[-1])
-    more = [distinct_of_draws(totals, name, n, plan.num_draws) for n in drawn]
-    # It does not depend on the references: without their groups it is as of the whole.
-    rest = rows.shape[1] - min(map(len, more), default=0)
-    return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
-
-
-def _estimated(
-    plan: Plan, totals: CorpusSums, columns: Columns, name: str, values: np.ndarray
 ) -> Estimates:
     """The intervals of one candidate, of its metrics and those without each group."""
-    value, without = values[:, 0].copy(), values.T[1:]
+    metrics = metrics_of_sums(totals, name, scores, plan.estimator)
+    rows = metrics.reshape(-1, metrics.shape[-1])
+    more = [distinct_of_draws(totals, name, n, plan.draws) for n in columns.drawn]
+    # It does not depend on the references: without their groups it is as of the whole.
+    rest = rows.shape[1] - min(map(len, more), default=0)
+    rows = np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
+    value, without = rows[:, 0].copy(), rows.T[1:]
     left_out, real_left_out = np.split(without, [len(totals.lengths[name].times)])
     # Candidates and references are drawn independently: the variances add. With a
     # single group there is nothing to leave out.
     samples = [x for x in (left_out, real_left_out) if len(x) > 1]
     variance, degrees = summed_variance(*samples)
-    estimates = value, np.sqrt(variance), *samples
-    missing = comparability.unsupported(totals, name, columns.names, *estimates)
+    found = value, np.sqrt(variance), *samples
+    missing = comparability.unsupported(totals, name, columns.names, *found)
     variance[missing[0] | missing[1]] = np.nan
     orders, kinds = range(1, plan.max_order + 1), ("CND", "CR", "NRR")
     rates = np.array([[columns.names.index(f"{x}-{n}") for n in orders] for x in kinds])
     # If nothing repeats, and nothing is shared, CND is 0 whatever the two laws are.
     value[rates[0, ~value[rates].any(axis=0)]] = np.nan
     estimate = value, variance, degrees
-    scores = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
+    intervals = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
     # The mean of CND over independent samples is a squared distance, so not below 0.
     highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
     negative = [n for n, high in zip(orders, highest) if high < 0]
     few, same = ([*compress(columns.names, x)] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
-    return Estimates(scores, left_out, real_left_out, negative, warnings)
+    return Estimates(intervals, left_out, real_left_out, negative, warnings)
 
 
 def _size(corpus: Sample) -> TextSize:
@@ -435,7 +422,7 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
         text += f"; empty sentences {done}: {counts}, references {real.empty:,}"
     if drawn:
-        k = plan.num_draws
+        k = plan.draws
         text += f"; distinct_{k}: different n-grams expected among {k:,}"
     return text
 
@@ -452,6 +439,6 @@ def _signature(plan: Plan) -> str:
         f"texts:{'-'.join(map(str, _ends(plan)))}|"
         f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
-        f"draws:{plan.num_draws}|level:{plan.level}"
+        f"draws:{plan.draws}|level:{plan.level}"
     )
     return signature_of(text, {*plan.tokenizers})

@@ -139,13 +139,12 @@ def text_ngrams(
     # Of each numbering its counts and values.
     by_group, by_ngram, by_number = zip(of_counts, of_values)
     row = np.cumsum(new[start], dtype=np.int32) - np.int32(1)
-    largest = np.maximum.reduceat(counts, np.flatnonzero(new))
     return TextNgrams(
         text,
         BySentence(ngram, sentence, counts, values),
         ByGroup(start, row, groups[start], *by_group),
         ByNgram(first, number, *by_ngram),
-        Lookup(*by_number, of_all(largest)),
+        Lookup(*by_number, of_all(np.maximum.reduceat(counts, np.flatnonzero(new)))),
     )
 
 

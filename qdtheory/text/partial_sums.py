@@ -204,8 +204,7 @@ def merge_matches(one: GroupMatches, other: GroupMatches) -> GroupMatches:
 
 
 def _stacked(added: list[OrderSums]) -> Sums:
-    names = added[0].sums
-    return Sums(**{name: np.array([one.sums[name] for one in added]) for name in names})
+    return Sums(**{x: np.array([one.sums[x] for one in added]) for x in added[0].sums})
 
 
 def _blocks(

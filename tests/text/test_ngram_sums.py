@@ -22,23 +22,20 @@ def ngrams(texts, real, n, num_groups):
     """Those of all texts and of each."""
     corpora = as_corpus(texts), as_corpus(real)
     sides, numbers = number_texts({"x": corpora[0]}, corpora[1], num_groups)
-    each = zip(corpora, sides.values())
-    found = [
+    begins = [
         part
-        for corpus, x in each
+        for corpus, x in zip(corpora, sides.values())
         for (part,) in places(corpus, x.ids, x.place, numbers, n, [0], 1)
     ]
-    *_, found = ngrams_of(found, numbers, n)
-    return [text_ngrams(found, x, n, averaged=False) for x in sides.values()]
+    *_, every = ngrams_of(begins, numbers, n)
+    return [text_ngrams(every, x, n, averaged=False) for x in sides.values()]
 
 
 def test_the_arrays_are_those_drawn_in_the_docstring():
     found, _ = ngrams(["a b", "a a", "b c"], ["d", "a"], 1, num_groups=2)
-    drawn = ngram_sums.__doc__.split("    by_")[1:]
-    for table in drawn:
+    for table in str(ngram_sums.__doc__).split("    by_")[1:]:
         name, *rows = table.partition("\n\n")[0].splitlines()
-        for row in rows:
-            field, *numbers = row.replace("|", "").split()
+        for field, *numbers in (row.replace("|", "").split() for row in rows):
             array = getattr(getattr(found, f"by_{name.split()[0]}"), field)
             assert array.tolist() == [*map(int, numbers)]
 
