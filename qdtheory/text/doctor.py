@@ -88,7 +88,7 @@ def doctor(
         seed: of all draws.
         cache: keeps the answers, so that the same call again, after an interruption or
             an error, asks only what it has not. `shelve.open("answers")` is one.
-        step: is told what is done before each call.
+        step: called with a description before each call.
 
     Returns:
         The verdict, with what led to it.
@@ -348,12 +348,12 @@ def _search(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
             np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),
         )[0]
-        here = mean_gain(chances, share_of(CENTRE, 4)) - plain
+        centre = mean_gain(chances, share_of(CENTRE, 4)) - plain
         # A t-statistic of the test grows as the root of its blocks, each of two lots
         # and of as many texts as the witness's lot is drawn from.
         blocks = len(fresh) / (lot * (2 + 1 / chances.mean()))
-        best = max(best, (here.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
-        weights = weights + STEP * size * _upwards(slopes, here)
+        best = max(best, (centre.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
+        weights = weights + STEP * size * _upwards(slopes, centre)
         chances = _chances(features, weights, pool)
         while chances[pool].mean() < LEAST_CHANCE:
             weights = weights * SHRINK
@@ -362,12 +362,12 @@ def _search(
     return best[1]
 
 
-def _upwards(slopes: Any, here: Any) -> Float[np.ndarray, " features"]:
+def _upwards(slopes: Any, gains: Any) -> Float[np.ndarray, " features"]:
     """The step of length 1 after which the smaller gain is largest."""
     shares = np.linspace(0, 1, 41)[:, None]
     steps = shares * slopes[:, 0] + (1 - shares) * slopes[:, 1]
     steps = steps / np.linalg.norm(steps, axis=1, keepdims=True).clip(TINY)
-    return steps[(here + steps @ slopes).min(axis=1).argmax()]
+    return steps[(gains + steps @ slopes).min(axis=1).argmax()]
 
 
 def _chances(features: Table, weights: Any, pool: Rows) -> Float[np.ndarray, " texts"]:

@@ -368,16 +368,16 @@ def _estimated(
     rows = metrics.reshape(-1, metrics.shape[-1])
     more = [distinct_of_draws(totals, name, n, plan.draws) for n in columns.drawn]
     # It does not depend on the references: without their groups it is as of the whole.
-    rest = rows.shape[1] - min(map(len, more), default=0)
-    rows = np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
+    size = rows.shape[1] - min(map(len, more), default=0)
+    rows = np.vstack([rows, *(np.append(x, np.repeat(x[0], size)) for x in more)])
     value, without = rows[:, 0].copy(), rows.T[1:]
     left_out, real_left_out = np.split(without, [len(totals.lengths[name].times)])
     # Candidates and references are drawn independently: the variances add. With a
     # single group there is nothing to leave out.
     samples = [x for x in (left_out, real_left_out) if len(x) > 1]
     variance, degrees = summed_variance(*samples)
-    found = value, np.sqrt(variance), *samples
-    missing = comparability.unsupported(totals, name, columns.names, *found)
+    each = value, np.sqrt(variance), *samples
+    missing = comparability.unsupported(totals, name, columns.names, *each)
     variance[missing[0] | missing[1]] = np.nan
     orders, kinds = range(1, plan.max_order + 1), ("CND", "CR", "NRR")
     rates = np.array([[columns.names.index(f"{x}-{n}") for n in orders] for x in kinds])
