@@ -200,6 +200,7 @@ def corpora(
     with ExitStack() as stack:
         read = partial(_here, **how)
         if scheduler is not None:
+            # Late: Dask is an extra.
             from qdtheory.text.cluster import connected, on_workers
 
             client = stack.enter_context(connected(scheduler))
@@ -269,6 +270,7 @@ def planned(
     check_choice("estimator", estimator, Estimator)
     check_positive("level", level, below=1)
     check_whole("draws", draws, optional=True)
+    # References first: a fault of theirs would else bear a candidate's name.
     with named("references"):
         comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
@@ -301,6 +303,7 @@ def counted(
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
+        # Groups are scored on the workers: only sums come here.
         return reported(plan, *sums_on(ours, real, n, averaged, smoothing, step))
     sums = partial_sums(ours, real, n, averaged=averaged, step=step)
     totals, lengths = sums.totals, sums.totals.reference_lengths
