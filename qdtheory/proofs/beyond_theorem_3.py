@@ -121,9 +121,9 @@ def orders_two_texts(f: Expression, g: Expression) -> bool:
     # t = (1 + x) / 2 runs from 1/2 to 1 as x does from 0 to 1. The derivative of
     # g(t) + g(1 - t) is g'(t) - g'(1 - t).
     likely, other = (1 + x) / 2, (1 - x) / 2
-    return _holds(
-        score.subs(x, likely) - score.subs(x, other), x, 1, strict=True
-    ) and _holds(slope.subs(x, likely) - slope.subs(x, other), x, -1)
+    rise = score.subs(x, likely) - score.subs(x, other)
+    fall = slope.subs(x, likely) - slope.subs(x, other)
+    return _holds(rise, x, 1, strict=True) and _holds(fall, x, -1)
 
 
 @lru_cache(maxsize=64)

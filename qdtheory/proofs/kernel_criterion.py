@@ -110,9 +110,7 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         num_negative == 1 and level is not None and greatest <= level + error
     )
     all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
-    direction, witness = None, None
-    if not compatible:
-        direction, witness = _refutation(kernel, level, noise)
+    evidence = (None, None) if compatible else _refutation(kernel, level, noise)
     return KernelCriterion(
         compatible=compatible,
         num_negative=num_negative,
@@ -120,8 +118,8 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         level=level,
         greatest=greatest,
         all_dominated=all_dominated,
-        direction=direction,
-        witness=witness,
+        direction=evidence[0],
+        witness=evidence[1],
         reason=_reason(num_negative, least, level, greatest, compatible),
     )
 

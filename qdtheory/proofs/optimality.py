@@ -298,14 +298,10 @@ metrics_of = CodeMetrics  # as lectures call it
 
 def _coarsest(jaxpr: Any) -> float:
     """Machine epsilon of the lowest precision in which code computes."""
-    coarsest = EPS
-    for equation in jaxpr.eqns:
-        for out in equation.outvars:
-            if jnp.issubdtype(getattr(out.aval, "dtype", int), jnp.floating):
-                coarsest = max(coarsest, float(jnp.finfo(out.aval.dtype).eps))
-        for inner in jaxprs_in_params(equation.params):
-            coarsest = max(coarsest, _coarsest(inner))
-    return coarsest
+    kinds = [getattr(out.aval, "dtype", int) for e in jaxpr.eqns for out in e.outvars]
+    floats = [kind for kind in kinds if jnp.issubdtype(kind, jnp.floating)]
+    inner = [_coarsest(part) for e in jaxpr.eqns for part in jaxprs_in_params(e.params)]
+    return max([EPS, *inner, *(float(jnp.finfo(kind).eps) for kind in floats)])
 
 
 @dataclass(frozen=True)

@@ -233,10 +233,9 @@ def _sign_between(h: Any, x: Any, end: Callable) -> Sign:
         return Sign(None, point=Fraction(1, 2))
     if between.value is None or {sign} != {s for s, _ in ends}:
         # A point of the other sign, or one at the end where the proof failed.
-        point = between.point or (
-            Fraction(1, 2**64) if ends[0][0] != sign else 1 - Fraction(1, 2**64)
-        )
-        return Sign(None, point=point)
+        least = Fraction(1, 2 ** NEAR_ENDS[-2])
+        at_end = least if ends[0][0] != sign else 1 - least
+        return Sign(None, point=between.point or at_end)
     return Sign(sign, True)
 
 
@@ -261,9 +260,7 @@ def _bisect(h: Any, x: Any, sign: int, near: tuple[int, ...]) -> Sign:
                 return Sign(None)
             m, k = pieces.popleft()
             # What lies below 2**-near[0] or above 1 - 2**-near[1] is left to the ends.
-            if k > near[0] and (m + 1) << near[0] <= 1 << k:
-                continue
-            if k > near[1] and (2**k - m + 1) << near[1] <= 1 << k:
+            if (m + 1) << near[0] <= 1 << k or (2**k - m + 1) << near[1] <= 1 << k:
                 continue
             middle, radius = arb((m, -k)), arb(0, (1, -k))
             value = sign * run(middle)
