@@ -19,13 +19,7 @@ import numpy as np
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.proofs.shape import is_strictly_concave
-from qdtheory.proofs.signs import (
-    find_peak,
-    find_sign,
-    is_zero,
-    number_sign,
-    sign_of,
-)
+from qdtheory.proofs.signs import find_peak, find_sign, is_zero, number_sign, sign_of
 from qdtheory.proofs.theorem_3 import EXACT_POINTS, GRID, Functions
 from qdtheory.support.numbers import TextVector
 

@@ -134,22 +134,18 @@ def centred_eigenvalues(matrix: Float[np.ndarray, "texts texts"]) -> TextVector:
 
 
 def _reason(
-    num_negative: int,
-    least: float,
-    level: float | None,
-    greatest: float,
-    compatible: bool,
+    negative: int, least: float, level: float | None, greatest: float, compatible: bool
 ) -> str:
-    if num_negative == 0:
+    if negative == 0:
         return (
             "The kernel is positive semidefinite on zero-sum vectors, up to rounding: "
             "U + V / 2 is greatest at Q = P."
         )
-    many = f"{num_negative} eigenvalues on zero-sum vectors are"
+    many = f"{negative} eigenvalues on zero-sum vectors are"
     one = "One eigenvalue on zero-sum vectors is"
-    text = f"{one if num_negative == 1 else many} negative, the least {least:.4g}"
+    text = f"{one if negative == 1 else many} negative, the least {least:.4g}"
     every = "every interior P is dominated, in diversity alone where KP is constant"
-    if num_negative > 1:
+    if negative > 1:
         return f"{text}: {every}."
     if level is None:
         return f"{text}, and no z has Kz constant: {every}."
@@ -166,14 +162,13 @@ def _reason(
 
 def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
     """Solve Kz = c 1, sum(z) = 1; return c, if it exists, and its error bound."""
-    size = len(kernel)
     # [K, -s 1; s 1', 0] (z, y) = (0, s) says Kz = s y 1 and sum(z) = 1, so c = s y.
     # As s is the size of K, one bound fits the residuals of all rows. There may be many
     # z, but one c: of two solutions z and w it is z'Kw.
     scale = np.abs(kernel).max() or 1.0
-    border = np.full((size, 1), scale)
+    border = np.full((len(kernel), 1), scale)
     bordered = np.block([[kernel, -border], [border.T, np.zeros((1, 1))]])
-    target = np.append(np.zeros(size), scale)
+    target = np.append(np.zeros(len(kernel)), scale)
     solution = np.linalg.lstsq(bordered, target)[0]
     # Least squares always have a solution; whether the equations have is its residual.
     residual = np.abs(bordered @ solution - target).max()

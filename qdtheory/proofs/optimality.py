@@ -112,8 +112,7 @@ def examine(metrics: Metrics, p: TextVector) -> Finding:
     # Q - P is zero-sum, so that a constant added to a gradient changes nothing.
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    sides = zip(metrics.names, (norm_u, norm_v), gradients, strict=True)
-    for name, norm, gradient in sides:
+    for name, norm, gradient in zip(metrics.names, (norm_u, norm_v), gradients):
         if norm <= CENTRED * float(np.linalg.norm(gradient)):
             return Finding(
                 f"{name} vanishes, as at an extremum or of a metric in steps, which "
@@ -125,8 +124,7 @@ def examine(metrics: Metrics, p: TextVector) -> Finding:
     d = u / norm_u + v / norm_v
     gap = float(np.sum(d**2) / 2)
     if gap > ANTIPARALLEL_TOLERANCE:
-        witness = _best_step(metrics, p, d, 0 * p)
-        if witness is not None:
+        if witness := _best_step(metrics, p, d, 0 * p):
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
     # Now u = -eta v. If U + eta V is concave too, P is its maximum on the simplex, and
@@ -177,8 +175,7 @@ def _second_order(
         shift = (eta * (d @ hessian_v @ d) - d @ hessian_u @ d) / 2
         e = shift * u / (u @ u)
         # The gains along d and -d agree up to t^3, but leave the simplex elsewhere.
-        witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
-        if witness is not None:
+        if witness := _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e):
             return Finding("Second-order test: a curve improves both", gap, witness)
     if curvature < -noise:  # in every direction, as d has the greatest
         return Finding("P is locally optimal, which says nothing of distant Q", gap)

@@ -408,6 +408,5 @@ def _over_intervals(h: Any, y: Any) -> Callable[[Interval], Interval]:
 def _runner(h: Any, x: Any) -> tuple[Callable[[Any], Any], int]:
     """A SymPy expression as a function of a ball, and its number of parts."""
     tree = trees.of_sympy(h, x)
-    return trees.compiled(tree, trees.ball, trees.ball_functions()), len(
-        trees.subtrees(tree)
-    )
+    run = trees.compiled(tree, trees.ball, trees.ball_functions())
+    return run, len(trees.subtrees(tree))
