@@ -241,7 +241,7 @@ def _checked(form: forms.Form, p: np.ndarray | None, num_texts: int | None) -> V
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     pairs.require_traceable_form(form, trial)
     quality, diversity = form.pair.quality, form.pair.diversity
-    metrics = optimality.metrics_of(quality, diversity, _is_concave(form))
+    metrics = optimality.CodeMetrics(quality, diversity, _is_concave(form))
     return _check_points(metrics, p, beyond.random_points(num_texts))
 
 
@@ -292,7 +292,7 @@ def _check_formulas(
         sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_points(
-        optimality.metrics_of_formulas(f, g),
+        optimality.FormulaMetrics(f, g),
         p,
         chain(*(beyond.likely_points(functions, size) for size in sizes)),
         BEATEN if beaten else NO_DEVIATION,
@@ -308,9 +308,9 @@ def _try_out(
     if fit.violation is None:
         return _fitted(fit)
     if functions.formulas is not None:
-        metrics = optimality.metrics_of_formulas(*functions.formulas)
+        metrics = optimality.FormulaMetrics(*functions.formulas)
     else:
-        metrics = optimality.metrics_of(*functions.metrics)
+        metrics = optimality.CodeMetrics(*functions.metrics)
     points = beyond.likely_points(functions, num_texts or 4)
     verdict = _check_points(metrics, p, points)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
