@@ -40,9 +40,9 @@ from qdtheory.proofs.kernel_criterion import (
     rounding_doubt,
 )
 from qdtheory.proofs.shape import check_smooth
-from qdtheory.support.layout import Told, number
+from qdtheory.support.layout import Summary, number
 from qdtheory.support.numbers import PerText
-from qdtheory.support.records import Record, Shown
+from qdtheory.support.records import Display, Record
 
 # Numbers of texts tried for a pair with g'' = w0 f' whose f decreases somewhere.
 MATCHED_SIZES = [4, 16]
@@ -62,7 +62,7 @@ VerdictStatus: TypeAlias = Literal[
 ]
 
 
-class Verdict(Record, Shown):
+class Verdict(Record, Display):
     r"""The verdict on a pair's compatibility, with its evidence.
 
     Attributes:
@@ -99,7 +99,7 @@ class Verdict(Record, Shown):
     status: VerdictStatus = cast(VerdictStatus, None)  # filled in
     other_p: Literal["incompatible", "undecided"] | None = None
 
-    def told(self) -> Told:
+    def summary(self) -> Summary:
         """Status and reason, constants with their exact values, and a witness."""
         title, not_beaten = self.status, self.status == "not_beaten_at_p"
         if not_beaten or self.other_p == "incompatible":

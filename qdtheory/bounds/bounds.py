@@ -11,14 +11,14 @@ from jaxtyping import Array, Float
 from qdtheory.bounds.seal import Status, seal
 from qdtheory.forms import Problem
 from qdtheory.support.numbers import CONTRADICTION, EPS, TextVector
-from qdtheory.support.records import Record, Shown
+from qdtheory.support.records import Display, Record
 
 # Penalty per unit of constraint violation in a linear program whose scores have range
 # 1: it keeps the bound finite in a box without a feasible Q.
 PENALTY = 1e5
 
 
-class Bounds(Record, Shown):
+class Bounds(Record, Display):
     """A gain in quality over P at no loss of diversity, between its two bounds.
 
     Attributes:

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from qdtheory.support.layout import Told, html_rows, plain_name
-from qdtheory.support.records import Shown
+from qdtheory.support.layout import Summary, html_rows, plain_name
+from qdtheory.support.records import Display
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
 Status: TypeAlias = Literal[
@@ -25,7 +25,7 @@ SAME = {"ttr": "distinct1", "typetokenratio": "distinct1"}
 
 
 @dataclass(frozen=True)
-class Metric(Shown):
+class Metric(Display):
     """What is known of one metric: a model Q, the real P, in words and plain formulas.
 
     The status is "compatible" if no model beats any P in it and its partner;
@@ -65,7 +65,7 @@ class Metric(Shown):
                 claims |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
         return tuple(claims)
 
-    def told(self) -> Told:
+    def summary(self) -> Summary:
         """Name and verdict, what to print beside it, and the other facts."""
         typed = *self.functions, *self.in_lab
         facts = [(x, getattr(self, x)) for x in FACTS]

@@ -19,7 +19,7 @@ from qdtheory.catalogue.metrics import Metric, find_order, titled
 from qdtheory.compatibility import Verdict, check_compatibility
 from qdtheory.distributions import require_x64
 from qdtheory.pairs import distinct_k_pair, given_pair, named_pairs
-from qdtheory.support.layout import MOST, Told, number
+from qdtheory.support.layout import MOST, Summary, number
 from qdtheory.support.numbers import PerText
 from qdtheory.support.records import Record
 
@@ -56,9 +56,9 @@ class NamedVerdict(Verdict):
     instead: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
 
-    def told(self) -> Told:
+    def summary(self) -> Summary:
         """What the verdict says, and of a rival the texts whose shares differ most."""
-        title, sentences, facts = super().told()
+        title, sentences, facts = super().summary()
         title = f"{title}: {self.pair}"
         sentences = [*sentences, *self.notes, *self.instead]
         if not (beats := self.witness):
@@ -73,7 +73,7 @@ class NamedVerdict(Verdict):
         return title, sentences, [*shares]
 
 
-class Named(Record):
+class NamedMetric(Record):
     """A metric by its name, with its order and references; "" if it has none."""
 
     metric: Metric
@@ -88,16 +88,16 @@ def parsed(name: str) -> tuple[str, str]:
     return re.findall(NUMBERED, name)[0]
 
 
-def named(kind: str, given: str) -> Named:
+def read_metric(kind: str, given: str) -> NamedMetric:
     """Read the name of a quality or a diversity, or of what cannot be in a pair.
 
     Raises:
         ValueError: the name is unknown, of the other kind, or lacks its order.
 
     Example:
-        >>> named("quality", "bleu 2").title
+        >>> read_metric("quality", "bleu 2").title
         'BLEU-2 of 2 references'
-        >>> named("quality", "BLEU-2 of 10 references").title
+        >>> read_metric("quality", "BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
     stem, number = parsed(given)
@@ -111,7 +111,7 @@ def named(kind: str, given: str) -> Named:
         raise ValueError(f"{kind}: {stem} has no number of references; leave it out")
     title, number = stem if metric.status == "none" else name, number or default
     title += f" of {number} reference{'s' * (number != '1')}" * bool(number)
-    return Named(metric, order, name, number, title)
+    return NamedMetric(metric, order, name, number, title)
 
 
 def check_names(quality: str, diversity: str) -> NamedVerdict:
@@ -126,7 +126,7 @@ def check_names(quality: str, diversity: str) -> NamedVerdict:
         >>> verdict.pair, verdict.status, verdict.texts[:2]
         ('LL and Distinct-1', 'incompatible', ('a a a', 'a a b'))
     """
-    u, v = named("quality", quality), named("diversity", diversity)
+    u, v = read_metric("quality", quality), read_metric("diversity", diversity)
     row = matrix().get((u.name, u.references, v.name, v.references), {})
     known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
     if row and known["reason"] == OPEN:
@@ -150,7 +150,7 @@ def _found(compatible: bool | None, reason: str, *claims: str) -> dict[str, Any]
     return {"compatible": compatible, "reason": f"{reason}{shown}"}
 
 
-def _proved(u: Named, v: Named) -> dict[str, Any] | None:
+def _proved(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     """What Theorem 3 proves of a pair of sums of f(P_i) and g(Q_i)."""
     pair = named_pairs().get(f"{u.name}-{v.name}")
     if (u.metric.name, v.metric.name) == ("exact match", "distinct_k"):
@@ -162,7 +162,7 @@ def _proved(u: Named, v: Named) -> dict[str, Any] | None:
     return vars(verdict) | {"reason": f"{verdict.reason} ({claim})"}
 
 
-def _stated(u: Named, v: Named) -> dict[str, Any] | None:
+def _stated(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     """What holds of a pair in every space, or in those that the reason names."""
     for x in (u, v):
         if x.metric.status in ("none", "a divergence"):
@@ -194,7 +194,7 @@ def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
     return False, "incompatible at every L"
 
 
-def _claims(x: Named) -> tuple[str, ...]:
+def _claims(x: NamedMetric) -> tuple[str, ...]:
     """Claims of the verdict itself, where they are told apart."""
     return x.metric.shown_by or x.metric.claims
 

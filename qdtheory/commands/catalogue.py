@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands.inputs import AsJson, option
-from qdtheory.commands.outputs import fail, print_facts, print_json, print_rows, told
+from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json, print_rows
 from qdtheory.support.progress import progress
 
 MORE = "`qdtheory metrics NAME` says why, and what to print beside a metric."
@@ -74,7 +74,7 @@ def rewards(
     with progress(len(chosen)) as step:
         for text in chosen:
             step(f"Checking {text}")
-            with told(ValueError):
+            with exit_on(ValueError):
                 verdicts.append(check_reward(text))
     if as_json:
         print_json({"rewards": verdicts})

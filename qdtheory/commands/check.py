@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, print_facts, print_json, told
+from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json
 from qdtheory.support.progress import progress
 
 EXIT_STATUSES = {
@@ -71,7 +71,7 @@ def check(
         inputs.refuse_idle(why, p=p, vocab_size=vocab_size, length=length)
         u = inputs.with_references(names[0], references)
         v = inputs.with_references(names[1], self_references)
-        with told(ValueError):
+        with exit_on(ValueError):
             verdict = check_names(u, v)
         print_json(vars(verdict)) if as_json else print(verdict)
         raise typer.Exit(EXIT_STATUSES[verdict.status] if exit_code else 0)
@@ -93,7 +93,7 @@ def check(
     if as_json:
         print_json({"pair": chosen.name} | vars(verdict))
     else:
-        title, sentences, facts = verdict.told()
+        title, sentences, facts = verdict.summary()
         size = num_texts if real is None else real.size
         # What Theorem 3 proves holds over any number of texts.
         bounded = verdict.compatible and not verdict.exact

@@ -19,7 +19,6 @@ from qdtheory.commands.outputs import (
     fail,
     line_of,
     to_json,
-    told,
     with_options,
     write,
     write_figure,
@@ -195,7 +194,7 @@ def _check_metrics(metrics: list[str] | None, max_order: int, draws: Any) -> Non
 
         kinds = *KINDS, f"distinct_{draws or defaults.DRAWS}"
         orders = range(1, max_order + 1)
-        with told(ValueError, of="--metrics: "):
+        with exit_on(ValueError, of="--metrics: "):
             chosen([f"{kind}-{n}" for kind in kinds for n in orders], metrics)
 
 
@@ -233,7 +232,7 @@ def _show(
 ) -> None:
     """Print a report in the form that was asked for, or write it to files."""
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
-    with told(ValueError, of="--metrics: "):
+    with exit_on(ValueError, of="--metrics: "):
         table = found.choose(*metrics) if metrics else found
     compared = {"comparison": found.compare(*compare)} if compare else {}
     text = _laid_out(table, plan, references, form, compared)

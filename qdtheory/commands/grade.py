@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from qdtheory.commands.inputs import JsonOption, OutputOption, flag, form_of, option
-from qdtheory.commands.outputs import check_outputs, complain, to_json, told, write
+from qdtheory.commands.outputs import check_outputs, complain, exit_on, to_json, write
 from qdtheory.support.layout import paragraphs, table_lines
 from qdtheory.support.packages import required
 from qdtheory.support.progress import progress
@@ -49,7 +49,7 @@ def grade(
     paths = [*dict.fromkeys(notebooks)]
     check_outputs({"--output": output}, *map(str, paths))
     if run:
-        with told(ImportError), required("--run", "book"):
+        with exit_on(ImportError), required("--run", "book"):
             import_module("nbclient")
     from qdtheory.course.notebooks import grades
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from qdtheory.commands.outputs import fail, told
+from qdtheory.commands.outputs import exit_on, fail
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
@@ -99,7 +99,7 @@ def read_text(path: str, **settings: Any) -> Any:
     """The sample in a file; - is standard input."""
     from qdtheory.text.corpus import read_corpus
 
-    with told(OSError, ValueError, ImportError, file=path):
+    with exit_on(OSError, ValueError, ImportError, file=path):
         return read_corpus(standard_input() if path == "-" else path, **settings)
 
 
@@ -190,7 +190,7 @@ def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
             f"of order {order}; give a lower order, or --length"
         )
     r, k = numbers
-    with told(ValueError):
+    with exit_on(ValueError):
         return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 
@@ -244,7 +244,7 @@ def read_distribution(path: Path) -> Any:
 
     warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
-    with told(ValueError, TypeError, of=f"{shown(path)}: "):
+    with exit_on(ValueError, TypeError, of=f"{shown(path)}: "):
         check_distribution(values, "P")
     return values
 
@@ -366,7 +366,7 @@ def _traceable(name: str, *vectors) -> Callable:
     function = load_function(name)
     with _user_code(f"{name} failed"):
         function(*vectors)
-    with told(TypeError):
+    with exit_on(TypeError):
         require_traceable(function, *vectors, name=name)
     return function
 

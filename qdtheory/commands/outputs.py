@@ -34,7 +34,7 @@ def fail(message: str) -> NoReturn:
 
 
 @contextmanager
-def told(
+def exit_on(
     *errors: type[Exception], of: str = "", file: str | Path = ""
 ) -> Iterator[None]:
     """Fail with the line of an error of these kinds, about a file or some option."""
@@ -123,7 +123,7 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
         print(text)
         return
     data = f"{text}\n".encode("utf-8", "backslashreplace")
-    with told(OSError, of=f"{option}: "), replacing(path) as unfinished:
+    with exit_on(OSError, of=f"{option}: "), replacing(path) as unfinished:
         unfinished.write_bytes(data)
 
 
@@ -131,7 +131,7 @@ def _require_figures(path: Path | None) -> None:
     """Fail early if no figure can be drawn, or none of this kind."""
     from qdtheory.support.packages import required
 
-    with told(ImportError), required("--plot and --html", "plot"):
+    with exit_on(ImportError), required("--plot and --html", "plot"):
         import matplotlib as mpl
     mpl.use("agg")  # nothing is shown
     if path is not None and path.suffix.lower() not in FIGURES:
@@ -147,7 +147,7 @@ def write_figure(report: Any, path: Path) -> None:
     with plt.style.context(STYLE):
         figure = report.plot()
         kind = path.suffix[1:].lower()
-        with told(OSError, of="--plot: "), replacing(path) as unfinished:
+        with exit_on(OSError, of="--plot: "), replacing(path) as unfinished:
             figure.savefig(unfinished, format=kind, dpi=200)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, told, write
+from qdtheory.commands.outputs import fail, write
 from qdtheory.support.progress import progress
 
 OWN = "candidates", "references", "prompts", "kernel", "fields"
@@ -31,7 +31,7 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     if len(human) > 1:
         fail(f"--prompts: expected one file of references, got {len(human)}")
     with (
-        told(OSError, TypeError, ValueError, ImportError),
+        exit_on(OSError, TypeError, ValueError, ImportError),
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
         real = _file(human[0]) if human else None

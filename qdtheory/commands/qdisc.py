@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import LENGTH, VOCAB_SIZE
-from qdtheory.commands.outputs import print_facts, print_json, print_rows, told
+from qdtheory.commands.outputs import exit_on, print_facts, print_json, print_rows
 from qdtheory.support.layout import number
 from qdtheory.support.progress import progress
 
@@ -71,7 +71,7 @@ def qdisc(
 
         space, size = inputs.space_of(vocab_size, length), hidden_size or HIDDEN_SIZE
         spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
-        with told(ValueError, of="--"):
+        with exit_on(ValueError, of="--"):
             rows = {
                 f"seed {n}": oracle(space, n, spread, size)
                 for n in range(seeds or SEEDS)
@@ -92,7 +92,7 @@ def _discrepancies(pair, rows: dict[str, Any], certified: bool) -> dict[str, Any
     with progress(len(rows)) as step:
         for name, row in rows.items():
             step(f"QDisc of {pair.name}, {name}")
-            with told(ValueError, TypeError, ImportError):
+            with exit_on(ValueError, TypeError, ImportError):
                 results[name] = quality_discrepancy(pair, row, method=method)
     return results
 

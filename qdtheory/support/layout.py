@@ -11,10 +11,10 @@ GAP = 2
 MOST = 8  # entries of a vector that are shown
 WRAP = "white-space: normal; overflow-wrap: anywhere"
 # A title, sentences, and what is known: a name and a value each.
-Told: TypeAlias = tuple[str, Sequence[str], Iterable[tuple[str, str]]]
+Summary: TypeAlias = tuple[str, Sequence[str], Iterable[tuple[str, str]]]
 
 
-def laid_out(told: Told, width: int) -> str:
+def laid_out(told: Summary, width: int) -> str:
     """Title, sentences and facts in lines of at most `width` columns.
 
     Example:

@@ -13,7 +13,7 @@ from typing import Any, cast, dataclass_transform
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.support.layout import Told, html_rows, laid_out
+from qdtheory.support.layout import Summary, html_rows, laid_out
 
 # Arrays of at most so many entries are shown in full, and strings of so many letters.
 FEW, LONG = 4, 72
@@ -69,10 +69,10 @@ class Record:
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
 
 
-class Shown:
+class Display:
     """A record that `print` and notebooks show by what it tells."""
 
-    def told(self) -> Told:
+    def summary(self) -> Summary:
         """Status, reason and what else is known, by the names of the fields."""
         known = (part.name for part in fields(cast(Any, self)) if part.repr)
         facts = ((name, getattr(self, name)) for name in known if name not in TOLD)
@@ -81,13 +81,13 @@ class Shown:
 
     def to_text(self, width: int = 80) -> str:
         """Lay out the answer for a terminal of so many columns."""
-        return laid_out(self.told(), width)
+        return laid_out(self.summary(), width)
 
     def __str__(self) -> str:
         return self.to_text(get_terminal_size().columns)
 
     def _repr_html_(self) -> str:
-        title, sentences, facts = self.told()
+        title, sentences, facts = self.summary()
         said = "".join(f"<p>{escape(text)}</p>" for text in sentences)
         return f"<p><b>{escape(title)}</b></p>{said}{html_rows(facts)}"
 

@@ -42,7 +42,7 @@ def of_references(metric: str) -> bool:
 Entry = TypeVar("Entry")
 
 
-class Named(dict[str, Entry]):
+class ByName(dict[str, Entry]):
     """A dictionary that tells its names when asked for another."""
 
     def __init__(self, kind: str, entries: Any):
@@ -173,7 +173,7 @@ class Comparison(Record):
     def _ends(self, metric: str) -> tuple[float, float]:
         low, high = map(np.asarray, (self.difference.low, self.difference.high))
         ends = zip(low.tolist(), high.tolist())
-        return Named("metric", zip(self.metrics, ends))[metric]
+        return ByName("metric", zip(self.metrics, ends))[metric]
 
     def _where(self, n: int) -> str:
         """By which side of the pair the closer one leads."""
@@ -219,7 +219,7 @@ def compare(
     if not hasattr(report, "real_left_out"):
         kind = type(report).__name__
         raise TypeError(f"report: expected a Report, as evaluate returns, got a {kind}")
-    scores = [Named("candidate", report.scores)[name] for name in (one, other)]
+    scores = [ByName("candidate", report.scores)[name] for name in (one, other)]
     if one == other:
         raise ValueError(f"expected two candidates, got {one!r} twice")
     sizes = report.sizes[one], report.sizes[other]

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.support.layout import Told
-from qdtheory.support.records import Estimate, Record, Shown
+from qdtheory.support.layout import Summary
+from qdtheory.support.records import Display, Estimate, Record
 
 # Lots that a test needs.
 LEAST_BLOCKS = 6
 
 
-class Diagnosis(Record, Shown):
+class Diagnosis(Record, Display):
     """Whether real text beats real text in a pair of metrics; made by `doctor`.
 
     Attributes:
@@ -127,7 +127,7 @@ class Diagnosis(Record, Shown):
             ("diversity of a mixture, less the mean", gain(self.concavity)),
         ]
 
-    def told(self) -> Told:
+    def summary(self) -> Summary:
         """Verdict, reason and numbers."""
         title = f"{self.quality} with {self.diversity}: {self.verdict}."
         return title, [self.reason], self.rows()

@@ -35,7 +35,7 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import ALONE, named, told_later
+from qdtheory.text.looks import ALONE, naming, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
@@ -208,7 +208,7 @@ def corpora(
 
         def sample(name: str, texts: Any, field: Any, column: Any) -> Any:
             if not is_file(texts):
-                with named(name):  # errors of files begin with the file's name
+                with naming(name):  # errors of files begin with the file's name
                     return read(texts, field=None, column=column)
             if isinstance(texts, str) and not os.path.exists(texts):
                 raise FileNotFoundError(
@@ -271,11 +271,11 @@ def planned(
     check_positive("level", level, below=1)
     check_whole("draws", draws, optional=True)
     # References first: a fault of theirs would else bear a candidate's name.
-    with named("references"):
+    with naming("references"):
         comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
     for name, corpus in texts.items():
-        with named(name):
+        with naming(name):
             comparability.require_comparable(corpus, references, max_order, estimator)
             if draws is not None:
                 comparability.require_draws(corpus, max_order, draws)
@@ -323,7 +323,7 @@ def reported(
     """Compute metrics and intervals from all sums and the scores of each group."""
     columns, each = _columns(plan, totals), {}
     for name, scores in of_groups.items():
-        with named(name):
+        with naming(name):
             each[name] = _estimated(plan, totals, columns, name, scores)
     negative = {name: x.negative for name, x in each.items()}
     dependent = {x: n for x, n in negative.items() if n or x in plan.dependent}

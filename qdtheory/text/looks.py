@@ -61,7 +61,7 @@ def told_later() -> Iterator[None]:
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
     """Prefix errors with the name of the texts that they are about."""
     try:
         yield

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from qdtheory.support.layout import printable, wrapped
 from qdtheory.support.records import Estimate, Record, plain
 from qdtheory.text.checks import check_positive
-from qdtheory.text.comparison import Named
+from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.report import COLUMNS, SAID, Tabled, numbers, with_margin
@@ -148,11 +148,11 @@ class PromptReport(Record, Tabled):
     methods: str
     signature: str = ""
 
-    def __getitem__(self, name: str) -> Named[Estimate]:
+    def __getitem__(self, name: str) -> ByName[Estimate]:
         """Return the means over prompts of one candidate, by metric."""
-        values = Named("candidate", self.scores)[name]
+        values = ByName("candidate", self.scores)[name]
         means = (mean_interval(x, self.level) for x in values)
-        return Named("metric", zip(self.metrics, means))
+        return ByName("metric", zip(self.metrics, means))
 
     def compare(self, one: str, other: str, kernel: str = "") -> PromptComparison:
         """Test whether two candidates have equal scores: a paired t-test over prompts.
@@ -174,8 +174,8 @@ class PromptReport(Record, Tabled):
         if one == other:
             raise ValueError(f"expected two candidates, got {one!r} twice")
         kernels, kernel = [*self.kernels], kernel or self.kernels[-1]
-        row = Named("kernel", zip(kernels, range(len(kernels))))[kernel]
-        sides = [Named("candidate", self.scores)[name] for name in (one, other)]
+        row = ByName("kernel", zip(kernels, range(len(kernels))))[kernel]
+        sides = [ByName("candidate", self.scores)[name] for name in (one, other)]
         size = len(self.prompts)
         parts = np.reshape(sides, (2, -1, len(PARTS), size))[:, row]
         values, rounding = parts[0, 2] - parts[1, 2], EQUAL * np.abs(parts).max()

@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from qdtheory.support.layout import paragraphs, printable
 from qdtheory.support.packages import required
-from qdtheory.support.records import Estimate, Record, Shown, plain
+from qdtheory.support.records import Display, Estimate, Record, plain
 from qdtheory.text import comparison, tables
-from qdtheory.text.comparison import KEYS, Named, lower_is_better, of_references
+from qdtheory.text.comparison import KEYS, ByName, lower_is_better, of_references
 from qdtheory.text.tables import BEST, Cell, html_table
 
 # The marks of a value that cannot be told from the best, and of one that is not valid.
@@ -50,7 +50,7 @@ svg { max-width: 100%; height: auto; background: #fff }
 """
 
 
-class Tabled(Shown):
+class Tabled(Display):
     """A report that is a table, with a column for each candidate."""
 
     def __iter__(self: Any) -> Iterator[str]:
@@ -133,12 +133,12 @@ class Report(Record, Tabled):
     dependent: tuple[str, ...]
     signature: str = ""
 
-    def __getitem__(self, name: str) -> "Named[Estimate]":
+    def __getitem__(self, name: str) -> "ByName[Estimate]":
         """Return the intervals of one candidate, by metric."""
-        scores = Named("candidate", self.scores)[name]
+        scores = ByName("candidate", self.scores)[name]
         rows = np.transpose(numbers(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
-        return Named("metric", zip(self.metrics, intervals, strict=True))
+        return ByName("metric", zip(self.metrics, intervals, strict=True))
 
     compare, choose = comparison.compare, comparison.choose
     conclusions = property(comparison.conclusions)

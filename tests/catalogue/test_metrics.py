@@ -44,7 +44,7 @@ def test_functions_exist_and_claims_have_the_form_of_claims(metric):
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_functions_can_be_typed_as_they_are_printed(metric):
-    shown = dict(metric.told()[2]).get("functions", "")
+    shown = dict(metric.summary()[2]).get("functions", "")
     typed = shown.split(", ") if shown else []
     assert typed == [*metric.functions, *metric.in_lab]
     said = " ".join([metric.partner, metric.beside, metric.verdict])

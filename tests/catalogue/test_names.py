@@ -11,7 +11,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.catalogue.metrics import find_order, titled
-from qdtheory.catalogue.names import FORMULA, NamedVerdict, matrix, named
+from qdtheory.catalogue.names import FORMULA, NamedVerdict, matrix, read_metric
 
 KEYS = "quality", "references", "diversity", "self_references"
 
@@ -421,7 +421,7 @@ def test_the_table_is_what_its_script_makes_of_two_pairs():
 
 
 def test_names_keep_their_numbers():
-    assert named("diversity", "distinct_2").title == "Distinct-2"
-    assert named("diversity", "distinct-10").title == "distinct_10"
-    assert named("quality", "Markov-0 LL").title == "Markov-0 LL"
-    assert named("quality", "exact match").title == "exact match of 9 references"
+    assert read_metric("diversity", "distinct_2").title == "Distinct-2"
+    assert read_metric("diversity", "distinct-10").title == "distinct_10"
+    assert read_metric("quality", "Markov-0 LL").title == "Markov-0 LL"
+    assert read_metric("quality", "exact match").title == "exact match of 9 references"

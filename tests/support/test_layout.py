@@ -114,7 +114,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_prints_its_whole_reason_and_shows_it_in_a_notebook(name):
     found = ANSWERS[name]()
-    title, sentences, facts = found.told()
+    title, sentences, facts = found.summary()
     facts = [fact for fact in facts if fact[1]]
     for width in (40, 80, 200):
         text = found.to_text(width)

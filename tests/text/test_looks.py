@@ -48,7 +48,7 @@ def test_what_stands_at_the_ends_of_every_line_is_told(said, tmp_path):
     assert told[0].filename == __file__
     with pytest.warns(text.TextWarning, match=re.escape(f"this text {said}, ")):
         text.bleu(WRITTEN[said], PLAIN)
-    # Told when it was read; a corpus is not told of again.
+    # Summary when it was read; a corpus is not told of again.
     assert 0 < text.bleu(corpus, PLAIN)[0] < 1
     assert str(told[0].message).endswith(
         "counts as text: take it off first or, in Python, by a function as tokenizer"
