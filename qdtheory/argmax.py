@@ -21,12 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.functions import (
-    ScalarFunction,
-    formula_of,
-    limits_at_zero,
-    order_of,
-)
+from qdtheory.functions import Function
 from qdtheory.support.numbers import (
     EPS,
     LEAST_PROBABILITY,
@@ -39,13 +34,13 @@ MAX_STEPS = 100
 Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
-def solver(g: ScalarFunction, gaps: TextArray) -> tuple[Solver, TextArray]:
+def solver(g: Function, gaps: TextArray) -> tuple[Solver, TextArray]:
     """Build a function (w, guess) -> (q, next guess) for one g and its gaps, any w < 0.
 
     Only the root-finder uses guesses; they are smooth in w: extrapolate them.
     """
     uniform = jnp.full_like(gaps, 1 / gaps.size)
-    order = order_of(g)
+    order = g.order
     if order == 1:
         return _without_guess(lambda w: jax.nn.softmax(w * gaps)), uniform
     if order in (1.5, 2):
@@ -166,18 +161,18 @@ def _tsallis_inverse(order: float) -> tuple[_Unknown, Inverse]:
     return ITSELF, inverse
 
 
-def _halley_inverse(g: ScalarFunction) -> tuple[_Unknown, Inverse]:
+def _halley_inverse(g: Function) -> tuple[_Unknown, Inverse]:
     """Invert g' at many points by Halley steps kept inside shrinking brackets.
 
     If g'(0) is infinite the unknown is log q, in which such g' are close to linear and
     small probabilities keep their precision; otherwise it is q. It is not converted
     between steps: XLA folds log(exp(z)), and is slow at logarithms.
     """
-    _, at_zero = limits_at_zero(g)
+    _, at_zero = g.at_zero
     unknown = LOGARITHM if np.isinf(at_zero) else ITSELF
     lowest = jax.grad(g)(LEAST_PROBABILITY) if np.isinf(at_zero) else at_zero
 
-    formula = formula_of(g) if unknown is LOGARITHM else None
+    formula = g.formula if unknown is LOGARITHM else None
     inside = g if formula is None else formula.numerics.from_least_on
 
     def slope(z: Array) -> Array:
@@ -255,7 +250,7 @@ def _invert(
 
 
 def _root_finder(
-    g: ScalarFunction, unknown: _Unknown, inverse: Inverse, gaps: Array
+    g: Function, unknown: _Unknown, inverse: Inverse, gaps: Array
 ) -> Solver:
     """Find m with sum q(m) = 1 by safeguarded Newton steps in a bracket."""
     curvature = jax.grad(jax.grad(g))
@@ -340,7 +335,7 @@ def _repeated(step: Callable, state: Any, bracket: _Bracket) -> Any:
 
 # --- What must be known of g ----------------------------------------------------------
 @lru_cache(maxsize=128)
-def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
+def slopes_of(g: Function) -> tuple[np.ndarray, np.ndarray]:
     """Derivative of g on a grid of (0, 1], geometric up to 1e-3."""
     x = np.concatenate([np.geomspace(1e-12, 1e-3, 64), np.linspace(2e-3, 1, 960)])
     with jax.ensure_compile_time_eval():
@@ -355,7 +350,7 @@ def slopes_of(g: ScalarFunction) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(maxsize=128)
-def require_concave(g: ScalarFunction) -> None:
+def require_concave(g: Function) -> None:
     """Raise, naming the first bend, unless g' decreases on the grid of `slopes_of`."""
     x, slopes = slopes_of(g)
     with np.errstate(invalid="ignore"):  # the difference of infinite slopes is NaN

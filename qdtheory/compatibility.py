@@ -39,7 +39,7 @@ from qdtheory.proofs.kernel_criterion import (
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.proofs.shape import check_smooth, is_strictly_concave
+from qdtheory.proofs.shape import check_smooth
 from qdtheory.support.layout import Told, number
 from qdtheory.support.numbers import PerText
 from qdtheory.support.records import Record, Shown
@@ -253,7 +253,7 @@ def _is_concave(form: pairs.Form) -> bool:
         case pairs.Pooled(pair=PooledPair(one_length=True, pair=inner)):
             return _is_concave(pairs.form_of(inner))
         case pairs.Separable(g=g, code=()):
-            return is_strictly_concave(g)
+            return g.is_concave()
     return False
 
 

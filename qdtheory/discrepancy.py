@@ -43,10 +43,10 @@ from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.seal import distinguishable, seal
 from qdtheory.distributions import check_distribution, rounded
-from qdtheory.formulas.code import Code, only_tried
-from qdtheory.functions import Functional, Posed, ScalarFunction, expected_score
-from qdtheory.pairs import BleuPair, Concave, Pair, Separable, as_pair
-from qdtheory.proofs.shape import is_strictly_concave
+from qdtheory.formulas.code import only_tried
+from qdtheory.functions import Function
+from qdtheory.pairs import BleuPair, Pair, as_pair
+from qdtheory.problem import Concave, Functional, Problem, Separable, expected_score
 from qdtheory.search import NUM_STARTS, Method, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
@@ -113,7 +113,7 @@ class Discrepancy(Bounds):
 
 
 def solve_or_search(
-    posed: Posed,
+    posed: Problem,
     *,
     method: Literal["exact"] | Method | None = None,
     num_starts: int = NUM_STARTS,
@@ -150,16 +150,16 @@ def solve_or_search(
     return replace(result, reason=reason, pair=form.pair, p=jnp.asarray(posed.p))
 
 
-def _is_solvable(g: ScalarFunction) -> bool:
+def _is_solvable(g: Function) -> bool:
     """Whether g is proved to have one of the two shapes, or is code that seems to."""
     try:
         inflection = concave_convex.inflection_point(g)
     except ValueError:
         return False
-    return isinstance(g, Code) or is_strictly_concave(g, inflection)
+    return g.formula is None or g.is_concave(inflection)
 
 
-def _searched(posed: Posed, search: Search) -> Discrepancy:
+def _searched(posed: Problem, search: Search) -> Discrepancy:
     """Report the result of a search as a lower bound."""
     qdisc, quality_range = float(search.gain), float(search.quality_range)
     quality = posed.real_quality
@@ -198,7 +198,7 @@ def _searched(posed: Posed, search: Search) -> Discrepancy:
     )
 
 
-def _price_of_rounding(posed: Posed, search: Search) -> float:
+def _price_of_rounding(posed: Problem, search: Search) -> float:
     """What a rounding error of V may gain near its maximum, in the range of U.
 
     There V falls with the square of the step, so a step costs the root of the error.
@@ -214,13 +214,13 @@ def _price_of_rounding(posed: Posed, search: Search) -> float:
 # `on_modes` the most diverse on the texts of greatest score (the two ends of the
 # frontier), `noise` the rounding error of V, and `price` the multiplier of V at the
 # best model.
-def _rounding(posed: Posed, q: np.ndarray) -> float:
+def _rounding(posed: Problem, q: np.ndarray) -> float:
     """Rounding error of the gain of a model."""
     return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
 
 
 def _dominated_in(
-    posed: Posed, q: np.ndarray, on_modes: np.ndarray, noise: float, price: float
+    posed: Problem, q: np.ndarray, on_modes: np.ndarray, noise: float, price: float
 ) -> Literal["quality", "diversity"] | None:
     """What P lacks beyond rounding: quality, or diversity at the greatest quality.
 
@@ -248,7 +248,7 @@ def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
 
 
 def _repaired(
-    posed: Posed, q: np.ndarray, inner: np.ndarray, noise: float
+    posed: Problem, q: np.ndarray, inner: np.ndarray, noise: float
 ) -> np.ndarray:
     """Mix the model with the most diverse one until it is as diverse as P."""
     least = posed.real_diversity
@@ -262,7 +262,7 @@ def _repaired(
 
 # --- The exact cases ------------------------------------------------------------------
 @np.errstate(all="ignore")
-def _solved(posed: Posed) -> Discrepancy:
+def _solved(posed: Problem) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = posed.scores, posed.g
     inflection = concave_convex.inflection_point(g)
@@ -270,7 +270,7 @@ def _solved(posed: Posed) -> Discrepancy:
         g, inflection, scores, scores >= -np.inf
     )
     q, qdisc, dominated_in, price = _best_model(posed, inflection)
-    claimed = is_strictly_concave(g, inflection)
+    claimed = g.is_concave(inflection)
     enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
     bound = _upper_bound(posed, inflection, q, price, enough) if claimed else np.inf
     upper = max(bound - posed.real_quality, qdisc)
@@ -299,7 +299,7 @@ def _solved(posed: Posed) -> Discrepancy:
 
 
 def _upper_bound(
-    posed: Posed, inflection: float, q: np.ndarray, price: float, enough: float
+    posed: Problem, inflection: float, q: np.ndarray, price: float, enough: float
 ) -> float:
     """Upper bound on the quality of models as diverse as P, by weak duality.
 
@@ -337,12 +337,12 @@ def _upper_bound(
 
 
 def _multipliers(
-    g: ScalarFunction, scores: np.ndarray, q: np.ndarray
+    g: Function, scores: np.ndarray, q: np.ndarray
 ) -> tuple[float, float] | None:
     r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
     on = np.flatnonzero(q > 0)
     best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
-    slopes = concave_convex.values_of(g, q)[1]
+    slopes = g.compiled_jet(q).slope
     rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
     if not (rise > 0 and fall > 0):
         return None
@@ -351,11 +351,11 @@ def _multipliers(
 
 
 def _best_model(
-    posed: Posed, inflection: float
+    posed: Problem, inflection: float
 ) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
     """Find the feasible model of greatest quality, its gain, dominance and price."""
     g, p, scores = posed.g, posed.p, posed.scores
-    noise = NOISE * np.abs(concave_convex.values_of(g, p)[0]).sum()
+    noise = NOISE * np.abs(g.compiled_jet(p).value).sum()
     inner = concave_convex.most_diverse_model(
         g, inflection, scores, np.isfinite(scores)
     )
@@ -382,7 +382,7 @@ def _best_model(
     return on_modes if dominated_in == "diversity" else best, gain, dominated_in, price
 
 
-def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
+def _on_frontier(posed: Problem, inner: np.ndarray) -> tuple[np.ndarray, float]:
     """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
     from scipy.optimize import brentq  # a fifth of a second that few need
 
@@ -411,7 +411,7 @@ def _on_frontier(posed: Posed, inner: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 # --- Concave diversity ----------------------------------------------------------------
-def _solve_convex(posed: Posed) -> Discrepancy:
+def _solve_convex(posed: Problem) -> Discrepancy:
     """QDisc between two bounds, and DRate, for concave V."""
     p, scores, diversity = posed.p, posed.scores, posed.form.diversity
     face = interior_point.face_of(diversity, scores)
@@ -605,7 +605,7 @@ def certify(
     return replace(bounds, reason=bounds.reason + rounded(p, posed.p))
 
 
-def _certified(posed: Posed, found: Discrepancy, **limits: Any) -> Discrepancy:
+def _certified(posed: Problem, found: Discrepancy, **limits: Any) -> Discrepancy:
     if found.status != "lower_bound":
         return found
     bound, method = bounding_method(posed.form)
@@ -663,22 +663,22 @@ def bounding_method(form: pairs.Form) -> tuple[Callable[..., Bounds], str]:
     )
 
 
-def _tails(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+def _tails(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
     pair = posed.form.pair
     references = float(pair.num_references), float(pair.num_self_references)
     return tails.tail_bounds(posed, pair.space, references, start, **limits)
 
 
-def _relaxed(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+def _relaxed(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
     return quadratic.relaxed_bounds(posed, pairs.quadratic_form(posed.form.pair), start)
 
 
-def _cubic(posed: Posed, start: np.ndarray, **limits: Any) -> Bounds:
+def _cubic(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
     return cubic.cubic_bounds(posed, posed.form.pair.table, start, **limits)
 
 
-def _convex(posed: Posed, _: np.ndarray, **limits: Any) -> Bounds:
+def _convex(posed: Problem, _: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
     return solve_or_search(posed)
 

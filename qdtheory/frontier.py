@@ -19,17 +19,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.argmax import order_two_moments, require_concave, solver
 from qdtheory.distributions import check_distribution
-from qdtheory.formulas.code import Code, only_tried
-from qdtheory.functions import (
-    ScalarFunction,
-    expected_score,
-    jet_of,
-    limits_at_zero,
-    order_of,
-    total_diversity,
-)
+from qdtheory.formulas.code import only_tried
+from qdtheory.functions import Function
 from qdtheory.pairs import Pair, SummedPair, as_pair, form_of, require_pair
-from qdtheory.proofs.shape import is_strictly_concave
+from qdtheory.problem import expected_score
 from qdtheory.support.numbers import (
     EPS,
     LEAST_PROBABILITY,
@@ -173,7 +166,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
     residual = require_solved(jnp.abs(q.sum() - 1))
     _require_optimal(pair.g, scores, q, weight, b)
     q = jnp.where(residual <= SOLVED, q, jnp.nan)
-    quality, diversity = expected_score(q, scores), total_diversity(pair.g, q)
+    quality, diversity = expected_score(q, scores), pair.g.total(q)
     return ParetoOptimum(q, weight, b, quality, diversity, residual)
 
 
@@ -224,7 +217,7 @@ def pareto_frontier(
     b, quality, diversity, residual = _sweep(g, _descending(scores), w)
     alpha = jnp.where(jnp.isinf(w), 1.0, jnp.abs(w / (w - 1)))
     solved = require_solved(residual.max())
-    proved = not form_of(summed).code and is_strictly_concave(g)
+    proved = not form_of(summed).code and g.is_concave()
     status = "exact" if proved else "lower_bound"
     return ParetoFrontier(w, alpha, b, quality, diversity, solved, status)
 
@@ -259,7 +252,7 @@ def saturation_weight(pair: SummedPair, p: PerText) -> Scalar:
     """
     pair = as_pair(pair)
     scores = _scores(pair, p)
-    if isinstance(pair.g, Code):
+    if pair.g.formula is None:
         raise ValueError(f"B rests on g'(0): {only_tried(['g'])}")
     return saturation_weight_of(pair.g, scores)
 
@@ -302,7 +295,7 @@ def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
 
 
 @partial(jax.jit, static_argnums=0)
-def _slopes(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, Array, Array]:
+def _slopes(g: Function, scores: Array, w: Array) -> tuple[Array, Array, Array]:
     q, _ = maximise(g, scores, w)
     q_slope, b_slope = _implicit(g, q, w, scores, jnp.zeros_like(scores), 1.0)
     marginal = jax.vmap(jax.grad(g))(q)
@@ -341,7 +334,7 @@ def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar
 
 
 @partial(jax.jit, static_argnums=0)
-def _violation(g: ScalarFunction, scores: Array, q: Array, w: Array, b: Array) -> Array:
+def _violation(g: Function, scores: Array, q: Array, w: Array, b: Array) -> Array:
     # Where Q_i is 0, the slope at the smallest positive float stands for g'(0).
     slopes = jax.vmap(jax.grad(g))(jnp.where(q > 0, q, LEAST_PROBABILITY))
     gaps = slopes - jnp.where(w == 0, 0.0, w * scores) - b
@@ -384,14 +377,14 @@ def require_solved(residual: Float[Array, "..."]) -> Float[Array, "..."]:
     return residual
 
 
-def _require_optimal(g: ScalarFunction, scores: Any, q: Any, w: Any, b: Any) -> None:
+def _require_optimal(g: Function, scores: Any, q: Any, w: Any, b: Any) -> None:
     """Raise if the answer misses its own conditions; pass traced values."""
     if any(isinstance(x, Tracer) for x in (scores, q, w, b)) or not -np.inf < w < 0:
         return
     scores, q = np.asarray(scores), np.asarray(q)
     finite = np.isfinite(scores)
     line = float(w) * scores[finite] + float(b)
-    slopes = jet_of(g, np.maximum(q[finite], LEAST_PROBABILITY)).slope
+    slopes = g.jet(np.maximum(q[finite], LEAST_PROBABILITY)).slope
     told = q[finite] >= LEAST_PROBABILITY
     gaps = np.where(told, np.abs(slopes - line), slopes - line)
     size = np.abs(slopes) + abs(float(w)) * np.abs(scores[finite]) + abs(float(b))
@@ -416,7 +409,7 @@ def weight_of(alpha: float) -> float:
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 @partial(jax.jit, static_argnums=0)
 def maximise(
-    g: ScalarFunction, scores: PerText, w: Float[ArrayLike, ""]
+    g: Function, scores: PerText, w: Float[ArrayLike, ""]
 ) -> tuple[TextArray, Scalar]:
     r"""The Pareto-optimum of weight w for given scores, without input checks.
 
@@ -469,7 +462,7 @@ def _ends(gaps: Array) -> tuple[Array, Array]:
     return jnp.full_like(gaps, 1 / gaps.size), modes / modes.sum()
 
 
-def _offset(g: ScalarFunction, largest: Array, w: Array, scores: Array) -> Array:
+def _offset(g: Function, largest: Array, w: Array, scores: Array) -> Array:
     """The b of g'(Q_i) = w phi_i + b, from the text of greatest score."""
     slope = jnp.vectorize(jax.grad(g))(largest)
     return slope - jnp.where(w == 0, 0.0, w * scores.max())
@@ -483,7 +476,7 @@ def _descending(scores: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
+def _sweep(g: Function, scores: Array, w: Array) -> tuple[Array, ...]:
     """Compute (b, U, V, residual) at every weight of a grid, ends included.
 
     The scores are in descending order.
@@ -492,9 +485,9 @@ def _sweep(g: ScalarFunction, scores: Array, w: Array) -> tuple[Array, ...]:
 
     def metrics(q):
         residual = jnp.abs(q.sum() - 1)
-        return q.max(), expected_score(q, scores), total_diversity(g, q), residual
+        return q.max(), expected_score(q, scores), g.total(q), residual
 
-    if order_of(g) == 2:
+    if g.order == 2:
         largest, quality, squares, residual = order_two_moments(scores, w[1:-1])
         linear = g(1.0) + 1  # g(x) = linear * x - x^2, and the Q_i sum to 1
         points = largest, quality, linear - squares, residual
@@ -524,11 +517,11 @@ def _interpolate(nodes: Array, values: Array, w: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def saturation_weight_of(g: ScalarFunction, scores: PerText) -> Scalar:
+def saturation_weight_of(g: Function, scores: PerText) -> Scalar:
     """B of `saturation_weight` for given scores, without input checks."""
     gaps = score_gaps(scores)
     least = jnp.where(gaps > 0, gaps, jnp.inf).min()
-    fall = jax.grad(g)(1 / (gaps == 0).sum()) - limits_at_zero(g)[1]
+    fall = jax.grad(g)(1 / (gaps == 0).sum()) - g.at_zero[1]
     return jnp.where(jnp.isinf(least), jnp.nan, fall / least)
 
 

@@ -1,15 +1,15 @@
-"""Scalar functions of one probability: formulas, named functions, and a user's code.
+"""Scalar functions of one probability: the f of a quality and the g of a diversity.
+
+Whatever the library asks of one, it asks a `Function`: values for JAX, jets in NumPy,
+enclosures in Arb, limits at 0, rounding error, where it is concave. One that has a
+formula answers with proofs; a user's code is tried only, and its `formula` is None.
 
 `QUALITIES` and `DIVERSITIES` hold the named f and g. One that is entered there, by
 `named`, forms pairs in the commands and their help, in the compatibility matrix and,
-by its formula, in the proofs. A user's Python function is wrapped as `Code`.
-
-The section "A pair at one real distribution" has U and V as sums over texts, and
-`Posed`: what `pairs.pose` returns and the solvers take, so that they need not know of
-pairs.
+by its formula, in the proofs.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -26,236 +26,214 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.jets import Jet
 from qdtheory.formulas.numerics import limits
 from qdtheory.formulas.tracing import require_traceable
-from qdtheory.formulas.trees import Tree, in_numpy
-from qdtheory.support.numbers import EPS, PerText, Scalar, TextVector, within
+from qdtheory.formulas.trees import Tree, ball, in_numpy
+from qdtheory.proofs.shape import is_strictly_concave
+from qdtheory.support.numbers import EPS, TINY, PerText, Scalar, within
 
-# --- Scalar functions -----------------------------------------------------------------
-# A scalar function that JAX can trace.
+# What a user may give as f or g, if it is not a text: code that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
-QUALITIES: dict[str, ScalarFunction] = {}
-DIVERSITIES: dict[str, ScalarFunction] = {}
-# Not an attribute of a function: JAX copies those to the function's derivatives.
-_FORMULAS: dict[ScalarFunction, Expression] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    r"""A scalar function of one probability, with all that is known of it.
+
+    Two are equal if their names and formulas are; of code, if it is the same object. A
+    pair's f and g are made by `as_function`.
+
+    Attributes:
+        name: display name, the text of a formula by default.
+        formula: what proofs read; None if only the code is known.
+        in_jax: computes the values, accurately on all of [0, 1], for JAX to trace.
+        order: the a for which it is the Tsallis entropy up to a linear term, if known.
+        inflection: the c up to which it is known to be concave and convex beyond.
+
+    Example:
+        >>> g = as_function("-x^2", "g")
+        >>> float(g(0.5)), g.at_zero, g.is_concave()
+        (-0.25, (0.0, 0.0), True)
+    """
+
+    name: str
+    formula: Expression | None
+    in_jax: Callable[[Any], Array]
+    order: float | None = None
+    inflection: float | None = None
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """The value, which JAX can trace and differentiate."""
+        return self.in_jax(x)
+
+    def _key(self) -> tuple:
+        return self.name, self.formula or self.in_jax
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    # --- In 64 bits ---------------------------------------------------------------
+    def evaluate(self, x: ArrayLike) -> Array:
+        """The value at each entry of a vector, in JAX.
+
+        Compiled, but for code: what a user's function reads may change between two
+        calls, which a compiled one would not see (`pairs.renewed` is for public calls).
+        """
+        return _evaluated(self, x) if self.formula else jax.vmap(self)(x)
+
+    def total(self, q: PerText) -> Scalar:
+        r"""Separable diversity of a distribution, $\sum_i g(q_i)$."""
+        return _total(self, q) if self.formula else self.evaluate(q).sum()
+
+    def jet(self, x: Float[np.ndarray, "..."]) -> Jet:
+        """The value and two derivatives at many points; of a formula in NumPy."""
+        if self.formula is None:
+            parts = _derivatives(self, x.ravel())
+            return Jet(*(np.asarray(part).reshape(x.shape) for part in parts))
+        if self.in_jax is self.formula:
+            return self.formula.jet(x)
+        return in_numpy(self.formula.inside, x)  # a named one needs no other form
+
+    def compiled_jet(self, x: Float[np.ndarray, " points"]) -> Jet:
+        """The same by JAX, compiled, with the limit at 0: as accurate as `in_jax`."""
+        # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
+        size = max(1024, 1 << (x.size - 1).bit_length())
+        padded = np.full(size, 0.5)
+        padded[: x.size] = np.maximum(x, TINY)
+        parts = _derivatives(self, padded)
+        return Jet(*(np.array(part)[: x.size] for part in parts))
+
+    @cached_property
+    def at_zero(self) -> tuple[float, float]:
+        """The limits of the function and of its slope at 0."""
+        if self.formula is not None:
+            return limits(self.formula.inside, 0)
+        with jax.ensure_compile_time_eval():
+            value, slope = jax.value_and_grad(self)(0.0)
+        return float(value), float(slope)
+
+    @property
+    def error(self) -> float:
+        """Error of the value and the slope in 64 bits, relative to their size."""
+        if self.formula is None:
+            return np.inf
+        return max(
+            EPS, self.formula.numerics.error if self.in_jax is self.formula else 0
+        )
+
+    # --- Proved ---------------------------------------------------------------------
+    def enclosure(self, low: Fraction | float, high: Fraction | float) -> list:
+        """Arb balls that hold g, g' and g'' at all numbers from low to high.
+
+        Raises:
+            ValueError: one of them has no bound there.
+        """
+        assert self.formula is not None
+        found = self.formula.balls(ball(low).union(ball(high)), 2)
+        if not all(part.is_finite() for part in found):
+            raise ValueError(f"{self.formula.text} has no bounded enclosure at {low}")
+        return found
+
+    def is_concave(self, inflection: float = 1.0) -> bool:
+        """Whether it is proved to be strictly concave on (0, 1), or up to a point.
+
+        With an inflection c below 1: concave up to c and convex beyond.
+        """
+        if self.order is not None:  # g'' = -a x^(a - 2)
+            return inflection == 1
+        if self.inflection is not None:
+            return (inflection < 1) == (self.inflection < 1)
+        return self.formula is not None and is_strictly_concave(
+            self.formula, inflection
+        )
+
+
+@partial(jax.jit, static_argnums=0)
+def _evaluated(h: Function, x: ArrayLike) -> Array:
+    return jax.vmap(h)(x)
+
+
+@partial(jax.jit, static_argnums=0)
+def _total(g: Function, q: PerText) -> Scalar:
+    return jax.vmap(g)(q).sum()
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(h: Function, x: Array) -> tuple[Array, Array, Array]:
+    value, slope = jax.vmap(jax.value_and_grad(h))(x)
+    return value, slope, jax.vmap(jax.grad(jax.grad(h)))(x)
+
+
+def as_function(h: ScalarFunction | str, name: str) -> Function:
+    """Read a scalar function: the name of one, a formula in x, or code.
+
+    Args:
+        h: what a user gave.
+        name: what errors call it, "f" or "g".
+
+    Raises:
+        TypeError: neither a text nor a function, or JAX cannot trace it.
+        ValueError: a text that is neither a name nor a formula.
+
+    Example:
+        >>> as_function("-x**2", "g").formula, as_function("NRR", "g") is NRR
+        (Expression(text='-x**2'), True)
+        >>> as_function(lambda x: -(x**2), "g").formula is None
+        True
+    """
+    if isinstance(h, str):
+        h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
+    match h:
+        case Function():
+            return h
+        case Expression():
+            return Function(h.text, h, h)
+        case Code():
+            return Function(h.__name__, None, h)
+    if not callable(h):
+        raise TypeError(
+            f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
+        )
+    require_traceable(h, np.array(0.5), name=name)
+    return as_function(Code(h), name)
+
+
+# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ----
+QUALITIES: dict[str, Function] = {}
+DIVERSITIES: dict[str, Function] = {}
 
 
 def named(
-    table: dict[str, ScalarFunction], formula: str
-) -> Callable[[ScalarFunction], ScalarFunction]:
+    table: dict[str, Function], formula: str, order: float | None = None
+) -> Callable[[ScalarFunction], Function]:
     """Enter a function, which equals a formula, in a table under its own name.
 
     >>> @named({}, "x - x**3")
     ... def cubic(x):
     ...     return x - x**3
-    >>> formula_of(cubic)
+    >>> cubic
+    <cubic>
+    >>> cubic.formula
     Expression(text='x - x**3')
     """
 
-    def enter(h: ScalarFunction) -> ScalarFunction:
-        table[getattr(h, "__name__", type(h).__name__)] = h
-        _FORMULAS[h] = Expression(formula)
-        return h
+    def enter(h: ScalarFunction) -> Function:
+        name = getattr(h, "__name__", type(h).__name__)
+        table[name] = found = Function(name, Expression(formula), h, order)
+        object.__setattr__(found, "__doc__", h.__doc__)
+        return found
 
     return enter
 
 
-def formula_of(h: ScalarFunction) -> Expression | None:
-    """The formula of a scalar function; None if only its code is known."""
-    if isinstance(h, Expression):
-        return h
-    if isinstance(h, Tsallis | SingleTokenBleu | SingleTokenSelfBleu):
-        return Expression.of_tree(h.tree)  # with parameters of any size
-    return _FORMULAS.get(h) if isinstance(h, Hashable) else None
-
-
-def scalar_function(h: ScalarFunction | str, name: str) -> ScalarFunction:
-    """Read a scalar function: the name of one, a formula in x, or code.
-
-    A function becomes `Code`: it is never read as a formula.
-
-    >>> scalar_function("-x**2", "g"), scalar_function("NRR", "g") is NRR
-    (Expression(text='-x**2'), True)
-    """
-    if isinstance(h, str):
-        h = (QUALITIES | DIVERSITIES).get(h) or Expression(h)
-    if not callable(h):
-        raise TypeError(
-            f"{name}: expected a formula in x, a name or a function, got {h!r:.60}"
-        )
-    if isinstance(h, Code) or formula_of(h) is not None:
-        return h
-    require_traceable(h, np.array(0.5), name=name)
-    return Code(h)
-
-
-def order_of(g: ScalarFunction) -> float | None:
-    """The a for which g is the Tsallis entropy up to a linear term, if known."""
-    return g.order if isinstance(g, Tsallis) else {SE: 1.0, NRR: 2.0}.get(g)
-
-
-def limits_at_zero(h: ScalarFunction) -> tuple[float, float]:
-    """The limits of a scalar function and of its slope at 0."""
-    if isinstance(h, Code):
-        with jax.ensure_compile_time_eval():
-            value, slope = jax.value_and_grad(h)(0.0)
-        return float(value), float(slope)
-    formula = formula_of(h)
-    return (np.nan, np.nan) if formula is None else limits(formula.inside, 0)
-
-
-def error_of(h: ScalarFunction) -> float:
-    """Error of a scalar function and its slope in 64 bits, relative to their size."""
-    if isinstance(h, Code):
-        return np.inf
-    return max(EPS, h.numerics.error) if isinstance(h, Expression) else EPS
-
-
-def jet_of(h: ScalarFunction, x: Float[np.ndarray, "..."]) -> Jet:
-    """The value and two derivatives of any scalar function, at many points."""
-    if isinstance(h, Expression):
-        return h.jet(x)
-    formula = formula_of(h)
-    if formula is not None:  # a named one
-        return in_numpy(formula.inside, x)
-    parts = _derivatives(h, x.ravel())
-    return Jet(*(np.asarray(part).reshape(x.shape) for part in parts))
-
-
-@partial(jax.jit, static_argnums=0)
-def _derivatives(h: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
-    value, slope = jax.vmap(jax.value_and_grad(h))(x)
-    return value, slope, jax.vmap(jax.grad(jax.grad(h)))(x)
-
-
-def evaluate(h: ScalarFunction, x: ArrayLike) -> Array:
-    """Evaluate a scalar function at each entry of a vector.
-
-    Compiled, but for code: what a user's function reads may change between two calls,
-    which a compiled one would not see (`pairs.renewed` is for public calls).
-    """
-    return jax.vmap(h)(x) if isinstance(h, Code) else _evaluated(h, x)
-
-
-@partial(jax.jit, static_argnums=0)
-def _evaluated(h: ScalarFunction, x: ArrayLike) -> Array:
-    return jax.vmap(h)(x)
-
-
-# --- A pair at one real distribution --------------------------------------------------
-# A scalar of a distribution, such as V.
-Functional = Callable[[Any], Array]
-
-
-def given_scores(scores: ArrayLike | Sequence[int | float]) -> np.ndarray:
-    """Check scores given as numbers, shape (N,), finite or minus infinity."""
-    try:
-        values = np.asarray(scores, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(
-            "scores: expected one number a text, or a function of p that gives them, "
-            f"got {scores!r:.60}"
-        ) from None
-    if values.ndim != 1 or not values.size:
-        raise ValueError(
-            f"scores: expected one number a text, shape (N,), got shape {values.shape}"
-        )
-    bad = np.flatnonzero(~(values < np.inf))
-    if bad.size:
-        raise ValueError(
-            f"scores: expected numbers or minus infinity, got {values[bad[0]]} for "
-            f"text {bad[0]}"
-        )
-    return values
-
-
-@jax.jit
-def expected_score(q: PerText, scores: PerText) -> Scalar:
-    r"""Expected score $\sum_i q_i \phi_i$ with $0 \cdot \infty = 0$, linear in q."""
-    q = jnp.asarray(q)
-    return (q * jnp.where((q == 0) & jnp.isinf(scores), 0.0, scores)).sum()
-
-
-def total_diversity(g: ScalarFunction, q: PerText) -> Scalar:
-    r"""Separable diversity of a distribution, $\sum_i g(q_i)$."""
-    return evaluate(g, q).sum() if isinstance(g, Code) else _total(g, q)
-
-
-@partial(jax.jit, static_argnums=0)
-def _total(g: ScalarFunction, q: PerText) -> Scalar:
-    return jax.vmap(g)(q).sum()
-
-
-@dataclass(frozen=True)
-class Posed:
-    """A pair's form (see `pairs.Form`) at one real P: maximise U s.t. V(Q) >= V(P)."""
-
-    form: Any
-    p: TextVector
-
-    @property
-    def g(self) -> Any:
-        """The function that diversity sums over the texts, if there is one."""
-        return self.form.g
-
-    @cached_property
-    def scores(self) -> TextVector:
-        """Score of each text, finite or minus infinity; U(P) is checked to be finite.
-
-        Not computed in the functions that use them: compiled together, a product and a
-        difference may be fused, and `scores.max() - scores` is not 0 at the best text.
-        """
-        scores = np.asarray(self.form.scores(self.p))
-        quality = float(expected_score(self.p, scores))
-        if not np.isfinite(quality) or not (scores < np.inf).all():
-            raise ValueError(
-                f"the quality of P itself must be finite, got {quality:.6g}, and no "
-                "score NaN or +inf; the pair's scores are not so at this p"
-            )
-        return scores
-
-    @cached_property
-    def score_error(self) -> float:
-        """Error bound of a score in 64 bits; 0 for a function, taken as exact."""
-        return self.form.score_error(self.p)
-
-    @cached_property
-    def spread(self) -> float:
-        """The greatest finite score minus the least, the unit of gains."""
-        return float(np.ptp(self.scores[np.isfinite(self.scores)]))
-
-    @cached_property
-    def real_quality(self) -> float:
-        """U(P; P)."""
-        return self.quality(self.p)
-
-    @cached_property
-    def real_diversity(self) -> float:
-        """V(P), which models have to attain; it is checked to be finite."""
-        diversity = self.diversity(self.p)
-        if not np.isfinite(diversity):
-            raise ValueError(
-                f"the diversity of P itself is {diversity}; V(P) must be a finite "
-                "number (has g a pole at 0, and P a text of probability 0?)"
-            )
-        return diversity
-
-    def quality(self, q: PerText) -> float:
-        """U(Q; P) of a model."""
-        if self.form.quality is None:
-            return float(expected_score(q, self.scores))
-        return float(self.form.quality(q, self.p))
-
-    def diversity(self, q: PerText) -> float:
-        """V(Q) of a model."""
-        return float(self.form.diversity(q))
-
-    def gain(self, q: PerText) -> float:
-        """U(Q; P) - U(P; P) by the scores; minus infinity if V(Q) < V(P)."""
-        if not self.diversity(q) >= self.real_diversity:
-            return -np.inf
-        return float(expected_score(np.asarray(q) - self.p, self.scores))
-
-
-# --- Qualities and diversities, by the paper's abbreviations, hence not lower case ----
 @named(QUALITIES, "log(x)")
 def LL(x: ArrayLike) -> Array:
     r"""Log-likelihood, $f(x) = \log x$ in nats; U is the negative cross-entropy."""
@@ -268,21 +246,20 @@ def CR(x: ArrayLike) -> Array:
     return jnp.asarray(x)
 
 
-@named(DIVERSITIES, "-x*log(x)")
+@named(DIVERSITIES, "-x*log(x)", order=1.0)
 def SE(x: ArrayLike) -> Array:
     r"""Shannon entropy, $g(x) = -x \log x$ in nats."""
     return entr(jnp.asarray(x))
 
 
-@named(DIVERSITIES, "-x**2")
+@named(DIVERSITIES, "-x**2", order=2.0)
 def NRR(x: ArrayLike) -> Array:
     """Negative repetition rate, g(x) = -x^2."""
     return -jnp.square(x)
 
 
 # --- Families: the formula depends on a parameter -------------------------------------
-@dataclass(frozen=True)
-class Tsallis:
+def Tsallis(order: float) -> Function:
     r"""Tsallis entropy of order a, $g(x) = (x - x^a) / (a - 1)$.
 
     Order 2 is Simpson's diversity index SDI = NRR + 1; as a tends to 1 it tends to
@@ -290,6 +267,9 @@ class Tsallis:
 
     Args:
         order: a, positive and finite, not 1.
+
+    Returns:
+        The function; its `order` is a.
 
     Raises:
         ValueError: the order is not positive and finite, or is 1 (use `SE`).
@@ -300,77 +280,65 @@ class Tsallis:
         >>> float(Tsallis(2.0)(0.5))
         0.25
     """
+    within(order=order, low=0, ends="()")
+    if order == 1:
+        raise ValueError("order 1 is the Shannon entropy; use qdtheory.functions.SE")
 
-    order: float
-
-    def __post_init__(self) -> None:
-        within(order=self.order, low=0, ends="()")
-        if self.order == 1:
-            raise ValueError(
-                "order 1 is the Shannon entropy; use qdtheory.functions.SE"
-            )
-
-    @property
-    def __name__(self) -> str:
-        return "SDI" if self.order == 2 else f"Tsallis({self.order:g})"
-
-    @property
-    def tree(self) -> Tree:
-        """The formula as a tree."""
-        order = Fraction(repr(float(self.order)))
-        return "/", ("-", "x", ("**", "x", order)), ("-", order, Fraction(1))
-
-    def __call__(self, x: ArrayLike) -> Array:
-        """g(x)."""
+    def in_jax(x: ArrayLike) -> Array:
         x = jnp.asarray(x)
-        return (x - x**self.order) / (self.order - 1)
+        return (x - x**order) / (order - 1)
+
+    a, one = Fraction(repr(float(order))), Fraction(1)
+    tree = "/", ("-", "x", ("**", "x", a)), ("-", a, one)
+    name = "SDI" if order == 2 else f"Tsallis({order:g})"
+    return Function(name, Expression.of_tree(tree), in_jax, order=order)
 
 
 DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
 
 
-@dataclass(frozen=True)
-class SingleTokenBleu:
-    """Chance that a token is among n references drawn from P, f(x) = 1 - (1 - x)^n.
+def hit_chance(n: int) -> Function:
+    r"""Chance that a token is among n drawn from P, $f(x) = 1 - (1 - x)^n$.
 
-    See Li et al. 2020, section 5.1, for texts of one token; n is their |R|.
+    That is the BLEU of a text of one token against n references, the paper's |R|.
+
+    References:
+        Li et al. 2020, section 5.1.
     """
-
-    num_references: int
-
-    @property
-    def tree(self) -> Tree:
-        """The formula as a tree."""
-        one = Fraction(1)
-        return "-", one, ("**", ("-", one, "x"), Fraction(self.num_references))
-
-    def __call__(self, x: ArrayLike) -> Array:
-        """Compute f(x) with an accurate derivative at both ends.
-
-        Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
-        """
-        x, n = jnp.asarray(x), self.num_references
-        threshold = min(0.5, 1 / n)
-        near_zero = n * jnp.log1p(-jnp.minimum(x, threshold))
-        return jnp.where(x < threshold, -jnp.expm1(near_zero), 1 - (1 - x) ** n)
+    return Function(
+        f"hit_chance({n})", Expression.of_tree(_hit_tree(n)), partial(_hit_chance, n)
+    )
 
 
-@dataclass(frozen=True)
-class SingleTokenSelfBleu:
-    """Minus the chance that a token is drawn again, g(x) = -x (1 - (1 - x)^k).
+def minus_repeat_chance(k: int) -> Function:
+    r"""Minus the chance that a token is drawn again, $g(x) = -x (1 - (1 - x)^k)$.
 
-    It is concave up to 2 / (k + 1) and convex beyond, as
-    g''(x) = k (1 - x)^(k - 2) ((k + 1) x - 2). See Li et al. 2020, section 5.1; k is
-    their |C| - 1.
+    Its sum over texts of one token is the negative Self-BLEU with k other candidates,
+    the paper's |C| - 1. It is concave up to $2 / (k + 1)$ and convex beyond, as
+    $g''(x) = k (1 - x)^{k - 2} ((k + 1) x - 2)$.
+
+    References:
+        Li et al. 2020, section 5.1.
     """
+    formula = Expression.of_tree(("*", ("minus", "x"), _hit_tree(k)))
+    return Function(
+        f"minus_repeat_chance({k})",
+        formula,
+        lambda x: -jnp.asarray(x) * _hit_chance(k, x),
+        inflection=2 / (k + 1),
+    )
 
-    num_self_references: int
 
-    @property
-    def tree(self) -> Tree:
-        """The formula as a tree."""
-        return "*", ("minus", "x"), SingleTokenBleu(self.num_self_references).tree
+def _hit_tree(n: int) -> Tree:
+    one = Fraction(1)
+    return "-", one, ("**", ("-", one, "x"), Fraction(n))
 
-    def __call__(self, x: ArrayLike) -> Array:
-        """g(x)."""
-        return -jnp.asarray(x) * SingleTokenBleu(self.num_self_references)(x)
+
+def _hit_chance(n: int, x: ArrayLike) -> Array:
+    """1 - (1 - x)^n with an accurate derivative at both ends.
+
+    Near 0 the power loses digits; for larger x the derivative of expm1 rounds to 0.
+    """
+    x, threshold = jnp.asarray(x), min(0.5, 1 / n)
+    near_zero = n * jnp.log1p(-jnp.minimum(x, threshold))
+    return jnp.where(x < threshold, -jnp.expm1(near_zero), 1 - (1 - x) ** n)

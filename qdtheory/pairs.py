@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product, starmap
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,6 @@ from qdtheory.bleu import BleuTable, bleu_table, check_references, text_bleu
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.distributions import check_distribution, check_positive
 from qdtheory.formulas.code import Code, as_it_is_now
-from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.functions import (
     CR,
@@ -35,17 +34,11 @@ from qdtheory.functions import (
     NRR,
     QUALITIES,
     SE,
-    Functional,
-    Posed,
+    Function,
     ScalarFunction,
-    SingleTokenBleu,
-    SingleTokenSelfBleu,
-    evaluate,
-    expected_score,
-    formula_of,
-    given_scores,
-    scalar_function,
-    total_diversity,
+    as_function,
+    hit_chance,
+    minus_repeat_chance,
 )
 from qdtheory.kernels import (
     check_kernel,
@@ -53,6 +46,19 @@ from qdtheory.kernels import (
     features_of,
     matrix_log,
     von_neumann_entropy,
+)
+from qdtheory.problem import (
+    Bleu,
+    Concave,
+    Form,
+    Functional,
+    Kernel,
+    Pooled,
+    Problem,
+    Separable,
+    Vendi,
+    expected_score,
+    given_scores,
 )
 from qdtheory.spaces import TextSpace, pool_to_distribution, require_space
 from qdtheory.support.layout import plain_name
@@ -135,7 +141,7 @@ class LinearPair:
     """
 
     scores: Callable[[Array], Array] = field(metadata=STATIC)
-    g: ScalarFunction = field(metadata=STATIC)
+    g: Function = field(metadata=STATIC)
     name: str = field(default="scores-diversity", metadata=STATIC)
 
     def __init__(
@@ -145,7 +151,7 @@ class LinearPair:
         name: str = "scores-diversity",
     ) -> None:
         read = scores if callable(scores) else Scores(given_scores(scores))
-        set_fields(self, scores=read, g=scalar_function(g, "g"), name=name)
+        set_fields(self, scores=read, g=as_function(g, "g"), name=name)
 
     def text_quality(self, p: PerText) -> TextArray:
         r"""Return the score $\phi_i(P)$ of each text, finite or $-\infty$."""
@@ -162,7 +168,7 @@ class LinearPair:
 
     def diversity(self, q: PerText) -> Scalar:
         r"""$V(Q) = \sum_i g(Q_i)$."""
-        return total_diversity(self.g, check_distribution(q, "q"))
+        return self.g.total(check_distribution(q, "q"))
 
 
 @jax.tree_util.register_dataclass
@@ -194,30 +200,25 @@ class SeparablePair:
         'CR-NRR'
     """
 
-    f: ScalarFunction = field(metadata=STATIC)
-    g: ScalarFunction = field(metadata=STATIC)
+    f: Function = field(metadata=STATIC)
+    g: Function = field(metadata=STATIC)
     name: str = field(default="", metadata=STATIC)
 
     def __init__(
         self, f: ScalarFunction | str, g: ScalarFunction | str, name: str = ""
     ) -> None:
-        f, g = scalar_function(f, "f"), scalar_function(g, "g")
-        set_fields(self, f=f, g=g, name=name or _name_of(f, g))
+        f, g = as_function(f, "f"), as_function(g, "g")
+        formulas = any(h.in_jax is h.formula for h in (f, g))
+        own = f"f = {f.name}, g = {g.name}" if formulas else f"{f.name}-{g.name}"
+        set_fields(self, f=f, g=g, name=name or own)
 
     def text_quality(self, p: PerText) -> TextArray:
         """Return the score f(P_i) of each text; see `LinearPair.text_quality`."""
-        return evaluate(self.f, check_distribution(p))
+        return self.f.evaluate(check_distribution(p))
 
     # Shared by all pairs with scores and a separable diversity.
     quality = LinearPair.quality
     diversity = LinearPair.diversity
-
-
-def _name_of(f: ScalarFunction, g: ScalarFunction) -> str:
-    names = [getattr(h, "__name__", type(h).__name__) for h in (f, g)]
-    if isinstance(f, Expression) or isinstance(g, Expression):
-        return "f = {}, g = {}".format(*names)
-    return "-".join(names)
 
 
 # Pairs with a score for each text and a diversity that sums g(Q_i).
@@ -345,13 +346,13 @@ def renewed(pair: Any, p: ArrayLike | None = None) -> Any:
 
 def _anew(name: str, value: Any, p: Any) -> Any:
     match value:
-        case Code(function=function):
-            return as_it_is_now(Code, function, np.array(0.5))
+        case Function(formula=None, in_jax=Code(function=function)):
+            return as_function(as_it_is_now(Code, function, np.array(0.5)), name)
         case Pair():
             return renewed(value)
-        case Scores():
+        case Scores() | Function():
             return value
-    if not callable(value) or formula_of(cast(Any, value)) is not None:
+    if not callable(value):
         return value
     arguments = (p, p) if name == "quality" else (p,)
     return partial(value) if p is None else as_it_is_now(partial, value, *arguments)
@@ -672,8 +673,8 @@ def single_token_bleu_pair(
         num_references=num_references, num_self_references=num_self_references
     )
     return SeparablePair(
-        SingleTokenBleu(num_references),
-        SingleTokenSelfBleu(num_self_references),
+        hit_chance(num_references),
+        minus_repeat_chance(num_self_references),
         name=f"BLEU-NSBLEU, {num_references} and {num_self_references} references",
     )
 
@@ -714,7 +715,7 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
     n = k - 1 if num_references is None else num_references
     check_positive(num_references=n)
     name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
-    return SeparablePair(SingleTokenBleu(n), SingleTokenBleu(k), name)
+    return SeparablePair(hit_chance(n), hit_chance(k), name)
 
 
 def given_pair(quality: Any, diversity: Any = None) -> Any:
@@ -895,59 +896,6 @@ _diversity = jax.jit(lambda pair, q: pair.diversity(q))
 
 
 # --- The forms ------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Form:
-    """Any pair, with functions of it that check nothing.
-
-    Attributes:
-        pair: the pair as it was given.
-        scores: of P, the score of each text, of which U is the mean under Q, if U is
-            linear in Q (else a call raises); f(P_i) if there is an f.
-        quality: U, of Q and P; None where it is computed from the scores.
-        diversity: V, of Q; the sum of g(Q_i) if there is a g.
-        f: the scalar function of a separable quality, or None.
-        g: the scalar function of a separable diversity, or None.
-        num_texts: N, if the pair is of one number of texts.
-        score_error: of P, the error of a score in 64 bits, with a kernel, a table or a
-            user's function taken as exact.
-        code: names of what is a user's Python function; no seal rests on it.
-    """
-
-    pair: Any
-    scores: Callable
-    quality: Any
-    diversity: Callable
-    f: Any = None
-    g: Any = None
-    num_texts: int | None = None
-    score_error: Callable[[np.ndarray], float] = lambda _: 0.0
-    code: tuple[str, ...] = ()
-
-
-class Separable(Form):
-    """A score for each text, f(P_i) if there is an f, and V that sums g(Q_i)."""
-
-
-class Concave(Form):
-    """A score for each text, and V that is concave as the pair states."""
-
-
-class Vendi(Concave):
-    """The log of the Vendi score, with the quality that fits it."""
-
-
-class Kernel(Form):
-    """A similarity of two texts."""
-
-
-class Bleu(Form):
-    """BLEU against Self-BLEU, other than of whole texts, which is separable."""
-
-
-class Pooled(Form):
-    """A separable pair on distributions of n-grams or classes."""
-
-
 def form_of(pair: Any, p: TextVector | None = None) -> Form:
     """Tell the form of a pair, given by its name or as it is, with its code as it is.
 
@@ -962,15 +910,13 @@ def _form_of(pair: Any) -> Form:
     compiled = _compiled(pair)
     match pair:
         case SeparablePair(f=f, g=g):
-            scores, code = partial(evaluate, f), _code_in(f=f, g=g)
-            diversity = partial(total_diversity, g)
-            return Separable(pair, scores, None, diversity, f, g, code=code)
+            code = _code_in(f=f, g=g)
+            return Separable(pair, f.evaluate, None, g.total, f, g, code=code)
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             given = isinstance(pair.scores, Scores)
             code = ("scores(p)",) * (not given) + _code_in(g=g)
-            diversity = partial(total_diversity, g)
-            return Separable(pair, scores, None, diversity, g=g, code=code)
+            return Separable(pair, scores, None, g.total, g=g, code=code)
         case ConcavePair():
             scores = _one_a_text(pair.text_quality, "text_quality")
             code = "text_quality(p)", "diversity(q)"
@@ -997,8 +943,8 @@ def _form_of(pair: Any) -> Form:
     return Form(pair, lambda p: pair.text_quality(p), *functions, code=code)
 
 
-def _code_in(**functions: Any) -> tuple[str, ...]:
-    return tuple(name for name, h in functions.items() if isinstance(h, Code))
+def _code_in(**functions: Function) -> tuple[str, ...]:
+    return tuple(name for name, h in functions.items() if h.formula is None)
 
 
 def bleu_form(pair: BleuPair) -> Bleu:
@@ -1008,9 +954,13 @@ def bleu_form(pair: BleuPair) -> Bleu:
     return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
 
 
-def _compiled(pair: Pair) -> tuple[Callable, ...]:
+def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
     """The library's own functions, whose arrays compiled code takes as arguments."""
-    return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
+    return (
+        partial(_text_quality, pair),
+        partial(_quality, pair),
+        partial(_diversity, pair),
+    )
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:
@@ -1018,7 +968,7 @@ def _one_a_text(scores: Callable, name: str) -> Callable:
     return lambda p: one_score_a_text(scores(jnp.asarray(p)), p, name)
 
 
-def pose(pair: Pair | Form | str, p: PerText) -> Posed:
+def pose(pair: Pair | Form | str, p: PerText) -> Problem:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
@@ -1032,7 +982,7 @@ def pose(pair: Pair | Form | str, p: PerText) -> Posed:
     p = np.asarray(check_distribution(p))
     form = pair if isinstance(pair, Form) else form_of(pair, p)
     require_traceable_form(form, p)
-    return Posed(form, p)
+    return Problem(form, p)
 
 
 def require_traceable_form(form: Form, p: TextVector) -> None:

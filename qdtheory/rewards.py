@@ -38,13 +38,8 @@ from qdtheory.distributions import (
 )
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.tracing import require_traceable
-from qdtheory.functions import (
-    Functional,
-    ScalarFunction,
-    given_scores,
-    scalar_function,
-    total_diversity,
-)
+from qdtheory.functions import ScalarFunction, as_function
+from qdtheory.problem import Functional, given_scores
 from qdtheory.proofs.shape import find_hole
 from qdtheory.proofs.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.support.numbers import CLOSED, EPS, PerText, Scalar, TextArray
@@ -576,7 +571,7 @@ def implied_truths(
     if eta.ndim != 1 or not eta.size or not ((eta > 0) & (eta < np.inf)).all():
         raise ValueError("prices must be positive numbers, one or more")
     if isinstance(diversity, str):
-        diversity = partial(total_diversity, scalar_function(diversity, "g"))
+        diversity = as_function(diversity, "g").total
     # Each price by the problem r . Q / eta + V(Q), with eta times its value.
     face = interior_point.face_of(
         partial(diversity), r

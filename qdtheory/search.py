@@ -4,7 +4,7 @@ Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ by constrained mirror as
 from evolved starts. The result satisfies the constraint in 64 bits, so its gain is a
 lower bound on QDisc.
 
-Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
+Each step is a step of mirror ascent in $\log Q$ on the linearised program: with u and v
 the gradients of U and V minus their means under Q, and rate r, $\log Q$ moves by
 $r (u + \eta v)$, so that V changes by $r (Cov_Q(u, v) + \eta Var_Q(v))$ to first order.
 The least price of diversity $\eta \ge 0$ that keeps the constraint is
@@ -30,8 +30,8 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import check_distribution
 from qdtheory.frontier import ParetoFrontier
-from qdtheory.functions import Functional, Posed
 from qdtheory.pairs import FunctionPair, Pair, as_pair, known_to_jax, pose
+from qdtheory.problem import Functional, Problem
 from qdtheory.support.numbers import EPS, NOISE, STATIC, PerText, one_of, within
 from qdtheory.support.progress import progress
 from qdtheory.support.records import Record
@@ -49,7 +49,7 @@ BEST, MOST_DIVERSE = (1.0, 0.0), (1e-5, 1.0)
 
 
 @dataclass(frozen=True)
-class Problem:
+class Program:
     """Maximise a weighted sum of quality and diversity s.t. diversity >= `least`."""
 
     quality: Functional
@@ -85,25 +85,25 @@ class _Point:
         return jnp.maximum(0.0, (change - cov) / jnp.where(var > 0, var, jnp.inf))
 
 
-def _point(problem: Problem, log_q: Array) -> _Point:
+def _point(program: Program, log_q: Array) -> _Point:
     log_q = jax.nn.log_softmax(log_q)
     log_q = jnp.where(jnp.isneginf(log_q), log_q, jnp.maximum(log_q, LEAST_LOG_Q))
     q = jax.nn.softmax(log_q)
-    u, du = jax.value_and_grad(problem.quality)(q)
-    v, dv = jax.value_and_grad(problem.diversity)(q)
+    u, du = jax.value_and_grad(program.quality)(q)
+    v, dv = jax.value_and_grad(program.diversity)(q)
     # A text of probability 0 stays at 0, for any slope.
     du, dv = (jnp.where(q > 0, slope, 0.0) for slope in (du, dv))
     du, dv = du - q @ du, dv - q @ dv
-    a, b = problem.weights
-    return _Point(log_q, q, a * u + b * v, v - problem.least, a * du + b * dv, dv)
+    a, b = program.weights
+    return _Point(log_q, q, a * u + b * v, v - program.least, a * du + b * dv, dv)
 
 
-def ascend(problem: Problem, start: Array, num_steps: int) -> Array:
+def ascend(program: Program, start: Array, num_steps: int) -> Array:
     """Run constrained mirror ascent from one start."""
 
     def step(state, _):
         now, log_q, rate, scale, penalty = state
-        new = _point(problem, log_q)
+        new = _point(program, log_q)
         change = new.u - now.u
         change += penalty * (jnp.minimum(new.s, 0.0) - jnp.minimum(now.s, 0.0))
         good = (change >= 0) | jnp.isneginf(now.u)
@@ -127,7 +127,7 @@ def ascend(problem: Problem, start: Array, num_steps: int) -> Array:
 
 
 def solve(
-    problem: Problem,
+    program: Program,
     inside: Array,
     parents: Array,
     key: Array,
@@ -137,10 +137,10 @@ def solve(
     """Climb from evolved starts; all models, best first, the best value, all values."""
 
     def climbed(starts, num_steps):
-        return jax.vmap(lambda q: ascend(problem, q, num_steps))(starts)
+        return jax.vmap(lambda q: ascend(program, q, num_steps))(starts)
 
     def repaired(models):
-        return jax.vmap(lambda q: _repaired(problem, inside, q))(models)
+        return jax.vmap(lambda q: _repaired(program, inside, q))(models)
 
     def breed(state, round_key):
         q, values = state
@@ -172,29 +172,29 @@ def _children(key: Array, parents: Array, num: int) -> Array:
     return children.at[0].set(parents[0])
 
 
-def _repaired(problem: Problem, inside: Array, q: Array) -> tuple[Array, Array]:
+def _repaired(program: Program, inside: Array, q: Array) -> tuple[Array, Array]:
     """Mix the model with a feasible one until feasible; return it and its objective."""
     shares = jnp.append(0.0, jnp.geomspace(1e-16, 1.0, 49))[:, None]
     mixed = (1 - shares) * q + shares * inside
     # With a margin, so that another order of summation stays feasible.
-    feasible = jax.vmap(problem.surplus)(mixed) >= NOISE
+    feasible = jax.vmap(program.surplus)(mixed) >= NOISE
     q = jnp.where(feasible.any(), mixed[feasible.argmax()], inside)
-    return q, jnp.where(feasible.any(), problem.objective(q), -jnp.inf)
+    return q, jnp.where(feasible.any(), program.objective(q), -jnp.inf)
 
 
-def optimality_gap(problem: Problem, q: Array) -> tuple[Array, Array]:
+def optimality_gap(program: Program, q: Array) -> tuple[Array, Array]:
     """First-order optimality gap of a model, and the price of diversity there.
 
     The gap is the greatest entry of u + price v, the slopes less their means under Q:
     at a local optimum it is 0 on the support and at most 0 elsewhere.
     """
-    end = _point(problem, jnp.log(q))
+    end = _point(program, jnp.log(q))
     # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
     return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
 
 
-def greatest_quality(free: Problem, p: Array, *, is_linear: bool) -> Array:
+def greatest_quality(free: Program, p: Array, *, is_linear: bool) -> Array:
     """Greatest quality of single texts and, unless U is linear in Q, of an ascent."""
     greatest = jax.vmap(free.quality)(jnp.eye(p.size)).max()
     if is_linear:
@@ -219,12 +219,12 @@ def quality_of(pair: Pair, p: Array, q: Array) -> Array:
     return pair.quality(q, p)
 
 
-def problem_of(
+def program_of(
     pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
-) -> Problem:
+) -> Program:
     """The problem of one pair at one real distribution."""
     quality = partial(quality_of, pair, p)
-    return Problem(quality, pair.diversity, jnp.asarray(weights), least)
+    return Program(quality, pair.diversity, jnp.asarray(weights), least)
 
 
 @jax.tree_util.register_dataclass
@@ -311,7 +311,7 @@ def search(
 
 
 def search_posed(
-    posed: Sequence[Posed],
+    posed: Sequence[Problem],
     *,
     method: str = "ascent",
     num_starts: int = NUM_STARTS,
@@ -385,9 +385,9 @@ def _search_one(pair: Pair, p: Array, key: Array, num_starts: int) -> Search:
 
     def task(inside, given):
         weights, least, key = given
-        problem = problem_of(pair, p, weights, least)
+        program = program_of(pair, p, weights, least)
         parents = jnp.concatenate([_landmarks(pair, p), inside[None]])
-        population, best, values = solve(problem, inside, parents, key, num_starts)
+        population, best, values = solve(program, inside, parents, key, num_starts)
         return population[0], (population[0], best, values)
 
     uniform = _landmarks(pair, p)[1]
@@ -571,7 +571,7 @@ def search_frontier(
 def _frontier(pair: Pair, p: Array, num_points: int) -> tuple[Array, Array, Array]:
     first, *keys = jax.random.split(jax.random.key(0), num_points)
     landmarks = _landmarks(pair, p)
-    most_diverse = problem_of(pair, p, MOST_DIVERSE, UNBOUNDED)
+    most_diverse = program_of(pair, p, MOST_DIVERSE, UNBOUNDED)
     start, _, _ = solve(most_diverse, landmarks[1], landmarks, first, NUM_STARTS)
     top, end = start[0], landmarks[2]
     levels = jnp.linspace(pair.diversity(top), pair.diversity(end), num_points)[1:]
@@ -579,8 +579,8 @@ def _frontier(pair: Pair, p: Array, num_points: int) -> tuple[Array, Array, Arra
     def descend(population, given):
         least, key = given
         parents = jnp.concatenate([population[:NUM_POLISHED], landmarks])
-        problem = problem_of(pair, p, BEST, least)
-        population, _, _ = solve(problem, top, parents, key, NUM_STARTS, num_rounds=1)
+        program = program_of(pair, p, BEST, least)
+        population, _, _ = solve(program, top, parents, key, NUM_STARTS, num_rounds=1)
         return population, population[0]
 
     _, models = jax.lax.scan(descend, start, (levels, jnp.stack(keys)))
@@ -595,7 +595,7 @@ def _frontier(pair: Pair, p: Array, num_points: int) -> tuple[Array, Array, Arra
     # diversity is maximal.
     least = jax.vmap(pair.diversity)(models).at[-1].set(UNBOUNDED)
     gaps, prices = jax.vmap(
-        lambda q, s: optimality_gap(problem_of(pair, p, BEST, s), q)
+        lambda q, s: optimality_gap(program_of(pair, p, BEST, s), q)
     )(models, least)
     return models, prices.at[0].set(jnp.inf), gaps.at[0].set(0.0)
 
@@ -606,11 +606,11 @@ def _report(
 ) -> Search:
     """Report a model, or P if it gains nothing; `numbers` are those of the method."""
     q = jnp.where(gain > 0, q, p)
-    free = problem_of(pair, p, BEST, UNBOUNDED)
+    free = program_of(pair, p, BEST, UNBOUNDED)
     greatest = greatest_quality(free, p, is_linear=hasattr(pair, "text_quality"))
     quality_range = greatest - pair.quality(most_diverse, p)
     converged_at = TOLERANCE * quality_range
-    residual, _ = optimality_gap(problem_of(pair, p, BEST, pair.diversity(p)), q)
+    residual, _ = optimality_gap(program_of(pair, p, BEST, pair.diversity(p)), q)
     return Search(
         q=q,
         gain=gain,

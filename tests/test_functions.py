@@ -15,10 +15,9 @@ from qdtheory.formulas.expressions import Expression
 from qdtheory.functions import (
     DIVERSITIES,
     QUALITIES,
-    SingleTokenBleu,
-    SingleTokenSelfBleu,
-    formula_of,
-    jet_of,
+    as_function,
+    hit_chance,
+    minus_repeat_chance,
 )
 
 SIZES = st.sampled_from([1, 2, 3, 7])
@@ -72,29 +71,29 @@ def test_tsallis_goes_to_the_shannon_entropy(offset):
 # -- formulas
 
 FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7)]
-FAMILIES += [SingleTokenBleu(1), SingleTokenSelfBleu(2)]
-FAMILIES += [SingleTokenBleu(32), SingleTokenSelfBleu(9)]
+FAMILIES += [hit_chance(1), minus_repeat_chance(2)]
+FAMILIES += [hit_chance(32), minus_repeat_chance(9)]
 
 
 @pytest.mark.parametrize("h", [*QUALITIES.values(), *DIVERSITIES.values(), *FAMILIES])
 def test_formulas_of_named_functions_are_their_code(h):
-    formula = formula_of(h)
+    formula = h.formula
     assert formula is not None
     x = np.linspace(0.01, 0.99, 50)
     np.testing.assert_allclose(formula.value(x), jax.vmap(h)(x), rtol=1e-13)
-    jets = jet_of(h, x), jet_of(lambda x: h(x), x)
+    jets = h.jet(x), as_function(lambda x: h(x), "h").jet(x)
     for exact, code in zip(*(vars(jet).values() for jet in jets)):
         np.testing.assert_allclose(exact, code, rtol=1e-10, atol=1e-12)
 
 
 def test_formulas_that_are_not_known():
-    assert formula_of(jnp.log) is None
+    assert as_function(jnp.log, "f").formula is None
     expression = Expression("x")
-    assert formula_of(expression) is expression
+    assert as_function(expression, "f").formula is expression
 
 
 @pytest.mark.parametrize(
-    "h", [qd.functions.SE, qd.functions.SDI, SingleTokenSelfBleu(2), Expression("x")]
+    "h", [qd.functions.SE, qd.functions.SDI, minus_repeat_chance(2), Expression("x")]
 )
 def test_a_derivative_does_not_carry_the_formula_of_its_function(h):
-    assert formula_of(jax.grad(h)) is None
+    assert as_function(jax.grad(h), "g").formula is None

@@ -11,7 +11,7 @@ from qdtheory.search import (
     UNBOUNDED,
     greatest_quality,
     optimality_gap,
-    problem_of,
+    program_of,
     solve,
 )
 
@@ -22,12 +22,12 @@ UP = SCORES - SCORES.mean()
 RADIUS = np.sqrt(P @ P - 1 / 3)
 BEST_MODEL = 1 / 3 + RADIUS * UP / np.linalg.norm(UP)
 PAIR = qd.LinearPair(SCORES, qd.functions.NRR)
-FREE = problem_of(PAIR, jnp.asarray(P), BEST, UNBOUNDED)
+FREE = program_of(PAIR, jnp.asarray(P), BEST, UNBOUNDED)
 
 
 def test_the_best_model_within_a_ball():
     assert (BEST_MODEL > 0).all()
-    problem = problem_of(PAIR, jnp.asarray(P), BEST, PAIR.diversity(P))
+    problem = program_of(PAIR, jnp.asarray(P), BEST, PAIR.diversity(P))
     parents = jnp.stack([P, np.full(3, 1 / 3)])
     key, inside = jax.random.key(0), jnp.asarray(P)
     population, value, values = solve(problem, inside, parents, key, 8)
@@ -38,7 +38,7 @@ def test_the_best_model_within_a_ball():
 
 
 def test_gap_and_price_there_and_elsewhere():
-    problem = problem_of(PAIR, jnp.asarray(P), BEST, PAIR.diversity(P))
+    problem = program_of(PAIR, jnp.asarray(P), BEST, PAIR.diversity(P))
     gap, price = optimality_gap(problem, jnp.asarray(BEST_MODEL))
     # scores = 2 price q + constant on the sphere
     assert float(price) == pytest.approx(np.linalg.norm(UP) / (2 * RADIUS), rel=1e-9)
@@ -56,6 +56,6 @@ def test_the_greatest_quality_of_one_text_and_of_a_mixture():
     p = jnp.asarray(P)
     assert float(greatest_quality(FREE, p, is_linear=True)) == SCORES.max()
     round_top = qd.FunctionPair(lambda q, p: -((q - p) ** 2).sum(), PAIR.diversity)
-    free = problem_of(round_top, p, BEST, UNBOUNDED)
+    free = program_of(round_top, p, BEST, UNBOUNDED)
     found = greatest_quality(free, p, is_linear=False)
     assert float(found) == pytest.approx(0, abs=1e-9)

@@ -40,7 +40,7 @@ from make_table1 import SPACE, oracle
 import qdtheory as qd
 from qdtheory.bleu import bleu_table, text_bleu
 from qdtheory.functions import DIVERSITIES, QUALITIES
-from qdtheory.pairs import named_pairs, total_diversity
+from qdtheory.pairs import named_pairs
 
 SIGMAS, SIZE, NUM_ORACLES, NUM_SEARCHED = (0.5, 1.0, 2.0), 32, 20, 5
 NUM_TEXTS = 10  # of Distinct-n, distinct_k and n-gram diversity
@@ -150,7 +150,7 @@ class Diversity:
 def diversities() -> list[Diversity]:
     # SDI is NRR but for a linear term, which no verdict depends on.
     found = [
-        Diversity(name, None, "convex", partial(total_diversity, g))
+        Diversity(name, None, "convex", g.total)
         for name, g in DIVERSITIES.items()
         if name != "SDI"
     ]

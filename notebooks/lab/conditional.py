@@ -24,7 +24,6 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.argmax import require_concave
 from qdtheory.bounds.bounds import Bounds
-from qdtheory.bounds.concave_convex import values_of
 from qdtheory.bounds.duality import FEASIBLE, rounding, tangent_bound
 from qdtheory.bounds.interior_point import (
     Program,
@@ -35,9 +34,9 @@ from qdtheory.bounds.interior_point import (
 from qdtheory.distributions import check_distribution
 from qdtheory.formulas.code import only_tried
 from qdtheory.frontier import maximise, weight_of
-from qdtheory.functions import Posed, ScalarFunction, error_of, expected_score
+from qdtheory.functions import Function
 from qdtheory.pairs import Pair, SummedPair, as_pair, form_of
-from qdtheory.proofs.shape import is_strictly_concave
+from qdtheory.problem import Problem, expected_score
 from qdtheory.support.numbers import (
     CERTIFIED,
     CLOSED,
@@ -242,7 +241,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
     quality = float(weights @ (np.where(p > 0, scores, 0.0) * p).sum(axis=1))
     bound = float(weights @ heights) - paid - quality
     sizes = abs(paid) + float(np.abs(heights).max())
-    bound += rounding(p.size, error_of(pair.g)) * sizes
+    bound += rounding(p.size, pair.g.error) * sizes
     upper, reason = _if_concave(pair.g, bound, ROOT)
     return _bounds(pair, q, upper, (p, weights, scores), reason, Prices(w=w))
 
@@ -288,7 +287,10 @@ def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bo
     uniform = np.full_like(p, 1 / p.shape[1])
     real, most = (float(pooled_diversity(pair, q, weights)) for q in (p, uniform))
     unit = float(np.ptp(scores))
-    if unit == 0 or most - real <= NOISE * abs(values_of(pair.g, weights @ p)[0]).sum():
+    if (
+        unit == 0
+        or most - real <= NOISE * abs(pair.g.compiled_jet(weights @ p).value).sum()
+    ):
         # Only one pooled distribution is left.
         return replace(transport_bound(pair, p, weights), evidence=Prices(w=0.0))
 
@@ -444,9 +446,9 @@ def _bounds(
     return Bounds(gain, upper, jnp.asarray(q), status, reason, evidence=evidence)
 
 
-def _if_concave(g: ScalarFunction, upper: float, method: str) -> tuple[float, str]:
+def _if_concave(g: Function, upper: float, method: str) -> tuple[float, str]:
     """A bound that assumes g to be strictly concave, if that is proved; the reason."""
-    if is_strictly_concave(g):
+    if g.is_concave():
         return upper, f"{method}: g is strictly concave, proved."
     return np.inf, f"{method}: g is strictly concave, which is not proved."
 
@@ -458,7 +460,7 @@ def _scores(pair: ScoredPair, p: Array | np.ndarray) -> Array:
 
 def _finite_scores(pair: ScoredPair, p: np.ndarray) -> np.ndarray:
     """The same, after checking that the quality of P itself is finite."""
-    return np.stack([Posed(form_of(pair), row).scores for row in p])
+    return np.stack([Problem(form_of(pair), row).scores for row in p])
 
 
 def _gain(q: np.ndarray, given: Given) -> float:
@@ -469,7 +471,7 @@ def _gain(q: np.ndarray, given: Given) -> float:
 
 
 @partial(jax.jit, static_argnums=0)
-def _optima(g: ScalarFunction, scores: Array, w: Array) -> Array:
+def _optima(g: Function, scores: Array, w: Array) -> Array:
     """The Pareto-optimum of one weight in every condition."""
     q = jax.vmap(lambda row: maximise(g, row, w)[0])(scores)
     return q / q.sum(axis=1, keepdims=True)
@@ -485,8 +487,8 @@ def _sums(conditions: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
     return over_texts, np.tile(np.eye(texts), conditions)
 
 
-def _pooled_tangent(g: ScalarFunction, columns: np.ndarray, x: np.ndarray) -> Tangent:
+def _pooled_tangent(g: Function, columns: np.ndarray, x: np.ndarray) -> Tangent:
     """Diversity of the pooled texts, as a function of a flattened coupling."""
-    value, slope, curvature = values_of(g, columns @ x)
-    hessian = columns.T @ (curvature[:, None] * columns)
-    return tangent_at(x, float(value.sum()), slope @ columns, hessian)
+    jet = g.compiled_jet(columns @ x)
+    hessian = columns.T @ (jet.curvature[:, None] * columns)
+    return tangent_at(x, float(jet.value.sum()), jet.slope @ columns, hessian)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.bounds.seal import Status, seal
-from qdtheory.functions import Posed
+from qdtheory.problem import Problem
 from qdtheory.support.numbers import CONTRADICTION, EPS, TextVector
 from qdtheory.support.records import Record, Shown
 
@@ -50,7 +50,7 @@ class Bounds(Record, Shown):
         return self.upper_bound - self.qdisc
 
 
-def require_few_texts(posed: Posed, most: int) -> None:
+def require_few_texts(posed: Problem, most: int) -> None:
     """Raise if a bound would take too long."""
     if posed.p.size > most:
         raise ValueError(
@@ -60,7 +60,7 @@ def require_few_texts(posed: Posed, most: int) -> None:
 
 
 def sealed_bounds(
-    posed: Posed,
+    posed: Problem,
     q: np.ndarray,
     upper: float,
     method: str,

@@ -11,23 +11,21 @@ this curve dV = w dU, so the optimum is a point with the given V, or an endpoint
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 
-import jax
 import numpy as np
-from jaxtyping import Array
 
 from qdtheory.argmax import require_concave, slopes_of
 from qdtheory.frontier import NEAREST_WEIGHT
-from qdtheory.functions import ScalarFunction, limits_at_zero
-from qdtheory.support.numbers import EPS, NOISE, TIGHTEST, TINY
+from qdtheory.functions import Function
+from qdtheory.support.numbers import EPS, NOISE, TIGHTEST
 
 NUM_POINTS = 257
 
 
 @lru_cache(maxsize=128)
-def inflection_point(g: ScalarFunction) -> float:
+def inflection_point(g: Function) -> float:
     """Find the inflection of g from concave to convex; 1 if g is strictly concave."""
     try:
         require_concave(g)
@@ -45,7 +43,9 @@ def inflection_point(g: ScalarFunction) -> float:
     flat = (wrong_way >= -noise)[64:least]
     stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
     if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
-        return _roots(lambda x: values_of(g, x)[2], x[least - 1], x[least + 1])[0]
+        return _roots(
+            lambda x: g.compiled_jet(x).curvature, x[least - 1], x[least + 1]
+        )[0]
     raise ValueError(
         f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
         "one point and convex beyond"
@@ -53,19 +53,19 @@ def inflection_point(g: ScalarFunction) -> float:
 
 
 @lru_cache(maxsize=128)
-def chord_height(g: ScalarFunction) -> float:
+def chord_height(g: Function) -> float:
     """Range of g over [0, 1] after subtracting the line through its endpoints.
 
     This is the unit of diversity: linear terms of g do not matter, as the
     probabilities sum to 1.
     """
     x = np.linspace(0, 1, 1025)
-    values = values_of(g, x)[0]
+    values = g.compiled_jet(x).value
     return float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)) or 1.0
 
 
 def most_diverse_model(
-    g: ScalarFunction, inflection: float, scores: np.ndarray, chosen: np.ndarray
+    g: Function, inflection: float, scores: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
     """The most diverse distribution on chosen texts; on ties, of greatest quality.
 
@@ -79,26 +79,28 @@ def most_diverse_model(
     for top in (1.0, *_balanced(g, inflection, n - 1)):
         q = np.where(chosen, (1 - top) / (n - 1), 0.0)
         q[first] = top
-        if values_of(g, q)[0].sum() >= values_of(g, best)[0].sum():
+        if g.compiled_jet(q).value.sum() >= g.compiled_jet(best).value.sum():
             best = q
     return best
 
 
-def _balanced(g: ScalarFunction, inflection: float, others: int) -> list[float]:
+def _balanced(g: Function, inflection: float, others: int) -> list[float]:
     """Largest probabilities above c that, with n others of equal slope, sum to 1."""
     if others == 0:
         return []
 
     def excess(top):
-        return values_of(g, (1 - top) / others)[1] - values_of(g, top)[1]
+        return g.compiled_jet((1 - top) / others).slope - g.compiled_jet(top).slope
 
     # All others are at most c.
-    noise = NOISE * float(np.abs(values_of(g, np.array([inflection, 1.0]))[1]).max())
+    noise = NOISE * float(
+        np.abs(g.compiled_jet(np.array([inflection, 1.0])).slope).max()
+    )
     return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
 
 
 def models_of_diversity(
-    g: ScalarFunction, inflection: float, scores: np.ndarray, diversity: float
+    g: Function, inflection: float, scores: np.ndarray, diversity: float
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Models of a given V that satisfy the optimality conditions, and all with w = 0.
 
@@ -189,13 +191,14 @@ class _Curve:
 
 
 def _nearby(
-    g: ScalarFunction, scores: np.ndarray, q: np.ndarray, diversity: float
+    g: Function, scores: np.ndarray, q: np.ndarray, diversity: float
 ) -> tuple[np.ndarray, float] | None:
     """Best model of slightly smaller V near a maximum of V, to second order.
 
     The table is too coarse to find it if V(P) equals the maximum to eight digits.
     """
-    value, _, curvature = values_of(g, q)
+    jet = g.compiled_jet(q)
+    curvature = jet.curvature
     free = np.isfinite(scores) & (curvature != 0)
     if not free.any():  # at the inflection
         return None
@@ -203,7 +206,7 @@ def _nearby(
     score = np.where(free, scores, 0.0)
     score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)
     decline = -(inverse * score) @ score
-    excess = value.sum() - diversity
+    excess = jet.value.sum() - diversity
     if not (excess > 0 and decline > 0):
         return None
     w = -np.sqrt(2 * excess / decline)
@@ -213,21 +216,21 @@ def _nearby(
 
 @lru_cache(maxsize=16)
 def slope_table(
-    g: ScalarFunction, inflection: float
+    g: Function, inflection: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ascending probabilities, c among them, with g' and g there."""
     small = np.geomspace(1e-15, 1, 2048) * inflection
     even = np.linspace(0, inflection, 2049)
     large = np.linspace(inflection, 1, 2049)
     x = np.unique(np.concatenate([even, small, large]))
-    values, slopes, _ = values_of(g, x)
-    slopes[0] = limits_at_zero(g)[1]
-    return x, slopes, values
+    jet = g.compiled_jet(x)
+    jet.slope[0] = g.at_zero[1]
+    return x, jet.slope, jet.value
 
 
 @np.errstate(all="ignore")  # if a step is not finite, the start is kept
 def _polished(
-    g: ScalarFunction, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
+    g: Function, scores: np.ndarray, q: np.ndarray, w: float, diversity: float
 ) -> tuple[np.ndarray, float]:
     r"""Newton's method for $g'(q_i) = w \phi_i + b$, sum 1 and a given V.
 
@@ -237,9 +240,10 @@ def _polished(
     top = q.argmax()
     others = np.isfinite(scores) & (np.arange(q.size) != top)
     gaps = np.where(others, scores - scores[top], 0.0)
-    b = values_of(g, q)[1][top]
+    b = g.compiled_jet(q).slope[top]
     for _ in range(20):
-        value, slope, curvature = values_of(g, q)
+        jet = g.compiled_jet(q)
+        value, slope, curvature = jet.value, jet.slope, jet.curvature
         # Eliminate the others' steps, but not the top's, as its g'' may be 0.
         free = others & (q > 0)
         by_b = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
@@ -303,21 +307,3 @@ def _roots(
         if high - low > 1e-4 * high:
             stretches += [(x[i], x[i + 2]) for i in np.flatnonzero(hiding & same)]
     return roots
-
-
-def values_of(
-    g: ScalarFunction, x: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Evaluate g (with its limit at 0), g' and g'' at each entry of a vector."""
-    # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
-    size = max(1024, 1 << (x.size - 1).bit_length())
-    padded = np.full(size, 0.5)
-    padded[: x.size] = np.maximum(x, TINY)
-    value, slope, curvature = (np.array(y) for y in _compiled_values(g, padded))
-    return value[: x.size], slope[: x.size], curvature[: x.size]
-
-
-@partial(jax.jit, static_argnums=0)
-def _compiled_values(g: ScalarFunction, x: Array) -> tuple[Array, Array, Array]:
-    slope = jax.grad(g)
-    return jax.vmap(g)(x), jax.vmap(slope)(x), jax.vmap(jax.grad(slope))(x)

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.bounds.interior_point import not_concave
-from qdtheory.functions import Functional
-from qdtheory.search import BEST, UNBOUNDED, Problem, ascend
+from qdtheory.problem import Functional
+from qdtheory.search import BEST, UNBOUNDED, Program, ascend
 from qdtheory.support.numbers import TINY, TextVector
 
 # Share of the uniform distribution mixed into segments, as slopes of V may be infinite
@@ -214,7 +214,7 @@ def _climbed(diversity: Functional, heights: Array, models: Array) -> Array:
         slope = jnp.where(q > 0, jax.grad(above)(q), 0.0)
         unit = jnp.maximum(jnp.abs(slope - q @ slope).max(), TINY)
         weights, constant = jnp.array(BEST), lambda q: 0 * q.sum()
-        free = Problem(lambda q: above(q) / unit, constant, weights, UNBOUNDED)
+        free = Program(lambda q: above(q) / unit, constant, weights, UNBOUNDED)
         return above(ascend(free, q, CLIMB_STEPS))
 
     return jax.vmap(climb)(models)

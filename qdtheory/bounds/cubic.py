@@ -29,7 +29,7 @@ import numpy as np
 from qdtheory.bleu import BleuTable
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import climb_from
-from qdtheory.functions import Posed
+from qdtheory.problem import Problem
 from qdtheory.support.numbers import EPS, TINY, within
 from qdtheory.support.records import Record
 
@@ -66,7 +66,7 @@ class CubicCertificate(Record):
 
 
 def cubic_bounds(
-    posed: Posed,
+    posed: Problem,
     table: BleuTable,
     start: np.ndarray,
     tolerance: float = 1e-6,
@@ -114,7 +114,7 @@ def cubic_bounds(
 
 
 def certificate_bound(
-    posed: Posed, table: BleuTable, certificate: CubicCertificate
+    posed: Problem, table: BleuTable, certificate: CubicCertificate
 ) -> float:
     """Upper bound on QDisc from a certificate of any origin."""
     problem = _problem(posed, table)
@@ -160,7 +160,7 @@ class _Problem:
         return entries[self.place].reshape(self.tensor.shape)
 
 
-def _problem(posed: Posed, table: BleuTable) -> _Problem:
+def _problem(posed: Problem, table: BleuTable) -> _Problem:
     bounds.require_few_texts(posed, MAX_TEXTS)
     p, scores, n = posed.p, posed.scores, posed.p.size
     tensor, rounding = _self_bleu(table, n)

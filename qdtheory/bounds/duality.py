@@ -33,20 +33,10 @@ from typing import Any
 import numpy as np
 
 from qdtheory.bounds.boxes import Box
-from qdtheory.bounds.concave_convex import (
-    chord_height,
-    slope_table,
-    values_of,
-)
+from qdtheory.bounds.concave_convex import chord_height, slope_table
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import ball
-from qdtheory.functions import (
-    ScalarFunction,
-    error_of,
-    formula_of,
-    jet_of,
-    limits_at_zero,
-)
+from qdtheory.functions import Function, ScalarFunction, as_function
 from qdtheory.support.numbers import (
     EPS,
     LEAST_PROBABILITY,
@@ -80,7 +70,7 @@ def rounding(num_terms: int, error: float = EPS) -> float:
 
 
 def tangent_bound(
-    g: ScalarFunction, scores: TextVector, price: float, points: TextVector
+    g: Function, scores: TextVector, price: float, points: TextVector
 ) -> float:
     r"""Upper bound on $u \cdot Q + \eta \sum_i g(Q_i)$ for concave g, rounded up.
 
@@ -97,24 +87,21 @@ def tangent_bound(
     return float(highest + rest.sum() + rounding(scores.size, error) * loss.sum())
 
 
-def accurate_values(
-    g: ScalarFunction, x: TextVector
-) -> tuple[TextVector, TextVector, float]:
+def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector, float]:
     """Values and slopes to a relative error, in balls where 64 bits do not have it."""
-    value, slope, _ = values_of(g, x)
-    error, formula = error_of(g), _formula(g)
-    if np.isfinite(error) or formula is None:
-        return value, slope, error
+    jet, formula = g.compiled_jet(x), g.formula
+    if np.isfinite(g.error) or formula is None:
+        return jet.value, jet.slope, g.error
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
     rows = [[*map(float, formula.balls(point, 1))] for point in inside]
-    rows = [limits_at_zero(g)] * (points.size - len(rows)) + rows
+    rows = [g.at_zero] * (points.size - len(rows)) + rows
     value, slope = np.array(rows)[index].T
     return value, slope, EPS
 
 
 def dual_bound(
-    g: ScalarFunction,
+    g: ScalarFunction | str,
     scores: PerText,
     least: float,
     price: float,
@@ -154,11 +141,12 @@ def dual_bound(
         0.54
     """
     within(price=price, low=0)  # weak duality needs it
-    if formula_of(g) is None:
+    g = as_function(g, "g")
+    if g.formula is None:
         raise TypeError(f"there is no bound: {only_tried(['g'])}")
-    problem = Problem(g, np.asarray(scores, float), least, shape_of(g))
-    low, high = (np.broadcast_to(end, problem.scores.shape) for end in (low, high))
-    return problem.bound(price, level, low, high)
+    program = SeparableProgram(g, np.asarray(scores, float), least, shape_of(g))
+    low, high = (np.broadcast_to(end, program.scores.shape) for end in (low, high))
+    return program.bound(price, level, low, high)
 
 
 @dataclass(frozen=True)
@@ -172,7 +160,7 @@ class Shape:
     concave: np.ndarray  # a row of two ends each
     tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
 
-    def touching(self, g: ScalarFunction, slopes: np.ndarray) -> np.ndarray:
+    def touching(self, g: Function, slopes: np.ndarray) -> np.ndarray:
         """Approximate points of given slopes in each concave piece, (slopes, pieces).
 
         By interpolation and two Newton steps.
@@ -181,7 +169,7 @@ class Shape:
         for x, falling in self.tables:
             touch = np.interp(slopes, falling[::-1], x[::-1])
             for _ in range(2):
-                jet = jet_of(g, touch)
+                jet = g.jet(touch)
                 with np.errstate(invalid="ignore"):  # of infinite slopes at an end
                     gap = slopes - jet.slope
                     step = gap / np.minimum(jet.curvature, -EPS * self.unit)
@@ -192,10 +180,10 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Problem:
+class SeparableProgram:
     """Maximise u . Q subject to sum g(Q_i) >= s."""
 
-    g: ScalarFunction
+    g: Function
     scores: np.ndarray  # u, finite
     least: float  # s
     shape: Shape
@@ -239,10 +227,10 @@ class Problem:
 
 
 @lru_cache(maxsize=64)
-def shape_of(g: ScalarFunction) -> Shape:
+def shape_of(g: Function) -> Shape:
     """Split [0, 1] until interval arithmetic determines the shape of each piece."""
     x = np.linspace(0, 1, TABLE_POINTS)
-    y = jet_of(g, x).value
+    y = g.jet(x).value
     if not np.isfinite(y).all():
         raise ValueError(
             "this bound takes a g with two bounded derivatives on [0, 1]; at "
@@ -260,7 +248,7 @@ def shape_of(g: ScalarFunction) -> Shape:
                 f"{float(low):.3g}; use a g with two bounded derivatives on [0, 1]"
             )
         try:
-            bend = ends_of(enclosure(g, low, high)[2])
+            bend = ends_of(g.enclosure(low, high)[2])
         except ValueError:  # too wide to decide
             bend = -np.inf, np.inf
         if bend[1] <= 0:
@@ -280,12 +268,12 @@ def shape_of(g: ScalarFunction) -> Shape:
     concave = np.array(joined, float).reshape(-1, 2)
     points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
     ends = np.array([0.0] + [float(high) for _, high, _ in told])
-    tables = [(x, jet_of(g, x).slope) for x in points]
+    tables = [(x, g.jet(x).slope) for x in points]
     return Shape(tilt, unit, FLAT * unit, ends, concave, tables)
 
 
 @lru_cache(maxsize=64)
-def _two_pieces(g: ScalarFunction, inflection: float) -> Shape:
+def _two_pieces(g: Function, inflection: float) -> Shape:
     """The shape of a g that is known to be concave up to a point, and convex beyond."""
     x, slopes, values = slope_table(g, inflection)
     # Not from 0 on, where the slope may be infinite.
@@ -295,21 +283,7 @@ def _two_pieces(g: ScalarFunction, inflection: float) -> Shape:
     return Shape(tilt, chord_height(g), 0.0, ends, concave, tables)
 
 
-def enclosure(g: ScalarFunction, low: Fraction | float, high: Fraction | float) -> list:
-    """Arb balls that hold g, g' and g'' from low to high."""
-    formula: Any = _formula(g)
-    found = formula.balls(ball(low).union(ball(high)), 2)
-    if not all(part.is_finite() for part in found):
-        raise ValueError(f"{formula.text} has no bounded enclosure at {low}")
-    return found
-
-
-_formula = lru_cache(maxsize=64)(formula_of)
-
-
-def _enclosed(
-    g: ScalarFunction, x: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _enclosed(g: Function, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Upper bound on g, lower and upper bound on g', at each entry."""
     points, index = np.unique(x, return_inverse=True)
     rows = np.array([_enclosed_at(g, float(point)) for point in points])
@@ -318,14 +292,14 @@ def _enclosed(
 
 
 @lru_cache(maxsize=1 << 14)
-def _enclosed_at(g: ScalarFunction, x: float) -> tuple[float, float, float]:
+def _enclosed_at(g: Function, x: float) -> tuple[float, float, float]:
     try:
-        value, slope, _ = enclosure(g, x, x)
+        value, slope, _ = g.enclosure(x, x)
     except ValueError:
         if x != 0:
             raise
         # Like -x log x: no tangent touches g there, so that its slope does not matter.
-        value = limits_at_zero(g)[0]
+        value = g.at_zero[0]
         return float(np.nextafter(value + EPS * abs(value), np.inf)), 0.0, 0.0
     return ends_of(value)[1], *ends_of(slope)
 
@@ -337,7 +311,7 @@ def ends_of(enclosed: Any) -> tuple[float, float]:
 
 
 def concave_convex_bound(
-    g: ScalarFunction,
+    g: Function,
     inflection: float,
     scores: TextVector,
     least: float,
@@ -353,8 +327,8 @@ def concave_convex_bound(
     best, unit = float(finite.max()), float(np.ptp(finite))
     if unit == 0 or enough >= best:
         return best
-    at_zero = float(values_of(g, np.zeros(1))[0][0])
-    problem = Problem(
+    at_zero = float(g.compiled_jet(np.zeros(1)).value[0])
+    program = SeparableProgram(
         g,
         1 + np.sort((finite - best) / unit)[::-1],
         least - (scores.size - finite.size) * at_zero,
@@ -372,9 +346,9 @@ def concave_convex_bound(
         bound, tried = np.inf, tried + 1
         if found:  # NaN does not count as less
             price, level = found[0] / unit, 1 + (found[1] - best) / unit
-            bound = min(bound, problem.bound(price, level, low, high))
+            bound = min(bound, program.bound(price, level, low, high))
         if bound > target:
-            bound = min(bound, bounded(problem, (low, high, columns), target).bound)
+            bound = min(bound, bounded(program, (low, high, columns), target).bound)
         if bound > target and tried < MAX_BOXES:
             middle = sum(box) / 2
             boxes += [(box[0], middle), (middle, box[1])]
@@ -385,7 +359,9 @@ def concave_convex_bound(
 
 
 def bounded(
-    problem: Problem, part: tuple[np.ndarray, np.ndarray, np.ndarray], enough: float
+    program: SeparableProgram,
+    part: tuple[np.ndarray, np.ndarray, np.ndarray],
+    enough: float,
 ) -> Box:
     """Minimise the bound of a box over the multipliers by cutting planes.
 
@@ -394,14 +370,14 @@ def bounded(
     """
     low, high, columns = part
     x = np.clip(np.vstack([columns, low, high]), low, high)
-    values = jet_of(problem.g, x).value
+    values = program.g.jet(x).value
     bound, best = np.inf, (0.0, 0.0)
     while True:
-        floor, share, price, level = _multipliers(problem, x, values)
-        tried, _ = problem.candidates(price, level, low, high)
-        tried_values = jet_of(problem.g, tried).value
-        tops = price * tried_values - (level - problem.scores)[:, None] * tried
-        top = level - price * problem.least + tops.max(axis=1).sum()
+        floor, share, price, level = _multipliers(program, x, values)
+        tried, _ = program.candidates(price, level, low, high)
+        tried_values = program.g.jet(tried).value
+        tops = price * tried_values - (level - program.scores)[:, None] * tried
+        top = level - price * program.least + tops.max(axis=1).sum()
         if top < bound:
             bound, best = top, (price, level)
         close = bound - floor <= 0.05 * (bound - enough)
@@ -410,33 +386,33 @@ def bounded(
         at = tops.argmax(axis=1)[:, None]
         x = np.vstack([x, np.take_along_axis(tried, at, 1).T])
         values = np.vstack([values, np.take_along_axis(tried_values, at, 1).T])
-    bound = problem.bound(*best, low, high)
+    bound = program.bound(*best, low, high)
     q = share @ x
-    gaps = share @ values - jet_of(problem.g, q).value
+    gaps = share @ values - program.g.jet(q).value
     return Box(low, high, bound, q, gaps, q, x[share > 0])
 
 
 def _multipliers(
-    problem: Problem, x: np.ndarray, values: np.ndarray
+    program: SeparableProgram, x: np.ndarray, values: np.ndarray
 ) -> tuple[float, np.ndarray, float, float]:
     """Minimise the maximum of the planes over the multipliers, by a linear program."""
     from scipy.optimize import linprog  # late: slow to import
 
-    shape, left = problem.shape, 1 - x.sum(axis=1)
+    shape, left = program.shape, 1 - x.sum(axis=1)
     # A linear term of g is a constant in diversity, and shifts the level.
-    spare = values.sum(axis=1) - problem.least + shape.tilt * left
+    spare = values.sum(axis=1) - program.least + shape.tilt * left
     planes = [-np.ones(len(x)), spare / shape.unit, left]
     solution = linprog(
         [1.0, 0.0, 0.0],
         A_ub=np.column_stack(planes),
-        b_ub=-(x @ problem.scores),
+        b_ub=-(x @ program.scores),
         bounds=[(None, None), (0, MAX_PRICE), (-MAX_PRICE, MAX_PRICE)],
         method="highs-ds",
         options=FEASIBLE,
     )
     if solution.x is None:  # at price 0 the best text bounds quality
         shares = np.full(len(x), 1 / len(x))
-        return np.inf, shares, 0.0, float(problem.scores.max())
+        return np.inf, shares, 0.0, float(program.scores.max())
     shares = np.maximum(-solution.ineqlin.marginals, 0)
     floor, price, level = solution.x
     price = max(price, 0.0) / shape.unit

@@ -13,8 +13,8 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
-from qdtheory.bounds.duality import Problem, bounded, enclosure, ends_of, shape_of
-from qdtheory.functions import Posed, jet_of
+from qdtheory.bounds.duality import SeparableProgram, bounded, ends_of, shape_of
+from qdtheory.problem import Problem
 from qdtheory.support.numbers import EPS
 
 ENVELOPE = "the concave envelope and branch and bound"
@@ -23,7 +23,7 @@ MAX_TEXTS = 256
 
 
 def envelope_bounds(
-    posed: Posed, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
+    posed: Problem, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
 ) -> bounds.Bounds:
     """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
     bounds.require_few_texts(posed, MAX_TEXTS)
@@ -35,16 +35,16 @@ def envelope_bounds(
         upper = bounds.constant_gain(scores[order])
         return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
     shape = shape_of(g)  # refuses a g without bounds
-    values = [enclosure(g, x, x)[0] for x in p.tolist()]
-    left_out = enclosure(g, 0.0, 0.0)[0] * (p.size - order.size)
+    values = [g.enclosure(x, x)[0] for x in p.tolist()]
+    left_out = g.enclosure(0.0, 0.0)[0] * (p.size - order.size)
     # Rounded down from the diversity of P.
     least = ends_of(sum(values) - left_out)[0]
-    problem = Problem(g, units.scores, least, shape)
+    program = SeparableProgram(g, units.scores, least, shape)
     # Minus the diversity, in the unit of g without its tilt.
     budget = (shape.tilt - least) / shape.unit
 
     def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
-        jet = jet_of(g, q)
+        jet = g.jet(q)
         used = (shape.tilt * q.sum() - float(jet.value.sum())) / shape.unit
         return used, (shape.tilt - jet.slope) / shape.unit
 
@@ -60,7 +60,7 @@ def envelope_bounds(
     # No less than 1 / i.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
-    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, problem)
+    root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, program)
     bound, best, splits = branch_and_bound(
         relaxed, root, _halves, climb, value, best, tolerance, max_steps
     )

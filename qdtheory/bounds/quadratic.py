@@ -18,7 +18,7 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import climb_from
-from qdtheory.functions import Posed
+from qdtheory.problem import Problem
 from qdtheory.support.numbers import EPS
 from qdtheory.support.packages import required
 
@@ -29,7 +29,7 @@ MAX_TEXTS = 128
 
 
 def relaxed_bounds(
-    posed: Posed, quadratic: tuple[np.ndarray, float], start: np.ndarray
+    posed: Problem, quadratic: tuple[np.ndarray, float], start: np.ndarray
 ) -> bounds.Bounds:
     """Bound QDisc for V = -Q'KQ, given K and the error bound of an entry."""
     bounds.require_few_texts(posed, MAX_TEXTS)

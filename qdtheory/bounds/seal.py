@@ -15,7 +15,7 @@ from flint import ctx
 
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import PRECISION, ball
-from qdtheory.functions import Posed, error_of, expected_score, formula_of
+from qdtheory.problem import Problem, expected_score
 from qdtheory.support.numbers import CERTIFIED, EPS, EXACT, NOISE
 
 Status = Literal["exact", "certified", "lower_bound"]
@@ -26,7 +26,7 @@ MAX_TEXTS = 2**14
 
 
 def seal(
-    posed: Posed,
+    posed: Problem,
     q: np.ndarray,
     gain: float,
     upper: float,
@@ -46,18 +46,18 @@ def seal(
     return (aim if met else "lower_bound"), ""
 
 
-def distinguishable(posed: Posed, q: np.ndarray) -> float:
+def distinguishable(posed: Problem, q: np.ndarray) -> float:
     """The difference of two gains at which a result is not exact."""
     sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
     return max(EXACT * _unit(posed), NOISE * sizes)
 
 
-def _unit(posed: Posed) -> float:
+def _unit(posed: Problem) -> float:
     """What a model can gain: a rare text with a score of -1e11 is no measure of it."""
     return min(posed.spread, float(posed.scores.max()) - posed.real_quality)
 
 
-def _faults(posed: Posed, q: np.ndarray, gain: float, upper: float) -> Iterator[str]:
+def _faults(posed: Problem, q: np.ndarray, gain: float, upper: float) -> Iterator[str]:
     """What is wrong with an answer, most elementary first."""
     if not (np.isfinite(q).all() and q.min() >= 0 and abs(q.sum() - 1) <= SUMS):
         yield "the model found is no distribution"
@@ -71,12 +71,12 @@ def _faults(posed: Posed, q: np.ndarray, gain: float, upper: float) -> Iterator[
         yield from _faults_of_g(posed, q)
 
 
-def _faults_of_g(posed: Posed, q: np.ndarray) -> Iterator[str]:
+def _faults_of_g(posed: Problem, q: np.ndarray) -> Iterator[str]:
     g, p = posed.g, posed.p
     if p.size > MAX_TEXTS or np.array_equal(q, p):
         return
-    rise, size = _rise(formula_of(g), p, q)
-    error = error_of(g)
+    rise, size = _rise(g.formula, p, q)
+    error = g.error
     error = error if np.isfinite(error) else EPS
     # Models are as diverse as P in 64 bits.
     if not rise >= -(32 + p.size**0.5) * error * size:

@@ -27,8 +27,8 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
-from qdtheory.functions import Posed
 from qdtheory.ngrams import ngram_matrix
+from qdtheory.problem import Problem
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import EPS, TINY
 
@@ -36,7 +36,7 @@ METHOD = "branch and bound"
 
 
 def tail_bounds(
-    posed: Posed,
+    posed: Problem,
     space: TextSpace,
     references: tuple[float, float],
     start: np.ndarray,

@@ -4,12 +4,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from qdtheory.formulas.expressions import Expression, variable
-from qdtheory.functions import (
-    ScalarFunction,
-    SingleTokenSelfBleu,
-    formula_of,
-    order_of,
-)
 from qdtheory.proofs.signs import find_sign, sign_of
 
 SMOOTH = "must be defined and smooth on all of (0, 1)"
@@ -75,7 +69,7 @@ def _between(h, x, low: Fraction, high: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=128)
-def is_strictly_concave(g: ScalarFunction, inflection: float = 1.0) -> bool:
+def is_strictly_concave(g: Expression, inflection: float = 1.0) -> bool:
     """Prove that g'' <= 0 with isolated zeros, on (0, 1) or up to an inflection.
 
     With an inflection c below 1, g must be convex beyond it. False: not proved.
@@ -87,18 +81,13 @@ def is_strictly_concave(g: ScalarFunction, inflection: float = 1.0) -> bool:
     >>> is_strictly_concave(Expression("x**3 - 2*x**2"), 2 / 3)
     True
     """
-    if order_of(g) is not None:
-        return inflection == 1
-    if isinstance(g, SingleTokenSelfBleu):
-        return (inflection < 1) == (g.num_self_references > 1)
-    formula = formula_of(g)
-    if formula is None or not formula.is_smooth:
+    if not g.is_smooth:
         return False
     import sympy  # late: takes a quarter of a second, and code does not need it
 
-    if not find_hole(formula)[0]:
+    if not find_hole(g)[0]:
         return False
-    x, curvature = variable(), formula.derivatives()[2]
+    x, curvature = variable(), g.derivatives()[2]
     if inflection == 1:
         return sign_of(curvature, x).value == -1
     # Except within 1e-12 of c, where a wrong sign costs 1e-24 of the third derivative.

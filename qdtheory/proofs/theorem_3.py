@@ -18,7 +18,7 @@ import numpy as np
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.jets import Jet
-from qdtheory.functions import ScalarFunction, formula_of, jet_of
+from qdtheory.functions import Function
 from qdtheory.proofs import signs
 from qdtheory.proofs.shape import SMOOTH, find_hole
 from qdtheory.support.numbers import NOISE
@@ -68,10 +68,10 @@ class Functions:
         return "diversity, as g is linear" if linear else None
 
 
-def read_functions(f: ScalarFunction, g: ScalarFunction) -> Functions:
+def read_functions(f: Function, g: Function) -> Functions:
     """Read f and g once for all tests; what the theorem needs has to be finite."""
-    score, bonus = formula_of(f), formula_of(g)
-    quality, diversity = jet_of(score or f, GRID), jet_of(bonus or g, GRID)
+    score, bonus = f.formula, g.formula
+    quality, diversity = ((h.formula or h).jet(GRID) for h in (f, g))
     needed = {"f": quality.value, "f'": quality.slope, "g": diversity.value}
     needed |= {"g'": diversity.slope, "g''": diversity.curvature}
     # Floats may overflow even if a formula is proved to be smooth.

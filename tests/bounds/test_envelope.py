@@ -11,7 +11,7 @@ from models import assert_attained, mixtures
 import qdtheory as qd
 from qdtheory.bounds import duality
 from qdtheory.bounds.duality import FLAT, _enclosed, dual_bound, shape_of
-from qdtheory.functions import CR, jet_of
+from qdtheory.functions import CR, as_function
 
 # Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
 SHAPES = (
@@ -46,7 +46,7 @@ def envelope_optimum(scores, g, least, x):
 def test_the_shape_is_that_of_a_grid(text):
     g = qd.Expression(text)
     shape, x = shape_of(g), np.linspace(0, 1, 20_001)
-    curvature = jet_of(g, x).curvature
+    curvature = as_function(g, "g").jet(x).curvature
     inside = np.any(
         [(low <= x) & (x <= high) for low, high in shape.concave] or [x < 0], axis=0
     )
@@ -54,7 +54,7 @@ def test_the_shape_is_that_of_a_grid(text):
     assert (curvature[inside] <= 1e-9).all()
     assert np.mean((curvature <= 0) & ~inside) <= 1e-3
     value, least, greatest = _enclosed(g, x[None, ::400])
-    jet = jet_of(g, x[None, ::400])
+    jet = as_function(g, "g").jet(x[None, ::400])
     assert np.abs(value - jet.value).max() <= 1e-13
     assert (least - 1e-12 <= jet.slope).all()
     assert (jet.slope <= greatest + 1e-12).all()

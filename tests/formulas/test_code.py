@@ -11,7 +11,7 @@ from lab.generators import reward_of_divergence, train
 import qdtheory as qd
 from qdtheory.bounds import duality
 from qdtheory.formulas.code import Code
-from qdtheory.functions import scalar_function
+from qdtheory.functions import as_function
 from qdtheory.rewards import given_reward
 
 P = np.array([0.5, 0.3, 0.2])
@@ -33,8 +33,9 @@ UNPROVED = "tried and not proved: for a proof write"
     ],
 )
 def test_at_0_it_is_the_code_or_its_limit_with_the_slope_next_to_it(h, at_zero, slope):
-    code = scalar_function(h, "g")
-    assert isinstance(code, Code)
+    code = as_function(h, "g")
+    assert code.formula is None
+    assert isinstance(code.in_jax, Code)
     found = jax.value_and_grad(code)(0.0)
     assert found == pytest.approx((at_zero, slope), rel=1e-3, abs=1e-97)
     x = np.array([1e-99, 0.25, 1.0])
@@ -42,7 +43,7 @@ def test_at_0_it_is_the_code_or_its_limit_with_the_slope_next_to_it(h, at_zero, 
 
 
 def test_it_keeps_its_name_and_needs_no_hash():
-    assert scalar_function(digamma, "g").__name__ == "digamma"
+    assert as_function(digamma, "g").__name__ == "digamma"
 
     class Square:
         __hash__ = None
@@ -50,7 +51,7 @@ def test_it_keeps_its_name_and_needs_no_hash():
         def __call__(self, x):
             return -x * x
 
-    assert float(scalar_function(Square(), "g")(0.5)) == -0.25
+    assert float(as_function(Square(), "g")(0.5)) == -0.25
 
 
 # --- No seal --------------------------------------------------------------------------

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.proofs.shape import find_hole, is_strictly_concave
+from qdtheory.functions import as_function
+from qdtheory.proofs.shape import find_hole
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,9 @@ SHAPES = {
 @pytest.mark.parametrize("g", SHAPES)
 def test_the_second_derivative_has_the_sign_that_is_proved(g):
     inflection = SHAPES[g]
-    assert is_strictly_concave(g, inflection)
-    assert is_strictly_concave(g) == (inflection == 1)
+    g = as_function(g, "g")
+    assert g.is_concave(inflection)
+    assert g.is_concave() == (inflection == 1)
     x = np.linspace(0, 1, 1000)[1:-1]
     curvature = np.asarray(jax.vmap(jax.grad(jax.grad(g)))(x))
     # Both are tiny far beyond the inflection: (1 - x)^999.
@@ -58,10 +60,10 @@ def test_the_second_derivative_has_the_sign_that_is_proved(g):
 
 @pytest.mark.parametrize("inflection", [0.5, 0.66, 0.67, 0.8, 1.0])
 def test_no_other_inflection_is_proved(inflection):
-    assert not is_strictly_concave(qd.Expression("x**3 - 2*x**2"), inflection)
+    assert not as_function("x**3 - 2*x**2", "g").is_concave(inflection)
 
 
 def test_code_and_a_kink_are_not_proved():
-    assert not is_strictly_concave(lambda x: -(x**2))
-    kink = qd.Expression("-x**2 + sqrt((x - 1/3)**2)")
-    assert not is_strictly_concave(kink)
+    assert not as_function(lambda x: -(x**2), "g").is_concave()
+    kink = as_function("-x**2 + sqrt((x - 1/3)**2)", "g")
+    assert not kink.is_concave()

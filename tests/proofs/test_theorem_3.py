@@ -20,7 +20,7 @@ from scipy.stats import entropy
 from verdict_referee import gains_in_50_digits
 
 import qdtheory as qd
-from qdtheory.functions import formula_of, jet_of
+from qdtheory.functions import as_function
 from qdtheory.proofs.theorem_3 import GRID, fit_theorem_3, refute_theorem_3
 
 RNG = np.random.default_rng
@@ -301,7 +301,7 @@ def test_discrepancy_of_mismatched_pairs_by_a_conic_solver(pair):
 def test_witnesses_against_mismatched_pairs_hold_in_50_digits(pair, num_texts):
     witness = qd.check_compatibility(pair, num_texts=num_texts).witness
     assert witness.p.size == num_texts
-    formulas = formula_of(pair.f), formula_of(pair.g)
+    formulas = pair.f.formula, pair.g.formula
     gains = gains_in_50_digits(*formulas, witness.p, witness.q)
     assert min(gains) > 0
     told = witness.quality_gain, witness.diversity_gain
@@ -647,7 +647,7 @@ def test_refutations_by_intervals(f, g, why):
 
 def test_fit_reports_the_deviation():
     log, shannon, repetition, flat = (
-        jet_of(h, GRID)
+        as_function(h, "h").jet(GRID)
         for h in (qd.functions.LL, qd.functions.SE, qd.functions.NRR, lambda x: 0 * x)
     )
     fit = fit_theorem_3(log, shannon)
