@@ -15,9 +15,9 @@ import qdtheory as qd
 from qdtheory.bounds import cubic
 from qdtheory.bounds.cubic import (
     STEPS_BETWEEN_CHECKS,
-    _lack,
-    _problem,
+    _program,
     _projected,
+    _semidefinite_shift,
     cubic_bounds,
 )
 from qdtheory.pairs import bleu_form, pose
@@ -45,7 +45,7 @@ def bleu_2(candidate, references):
 
 
 def problem_of(pair, p):
-    return _problem(pose(bleu_form(pair), p), pair.table)
+    return _program(pose(bleu_form(pair), p), pair.table)
 
 
 @pytest.mark.claim("N17.21")
@@ -233,7 +233,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     budget = tensor @ real @ real @ real
     largest = largest_entry(gains, tensor, budget, shown, Fraction)
     truth = max(Fraction(shown.floor), largest)
-    # Not even with what the matrices lack, were they to lack nothing.
+    # The truth is without the shifts that make the matrices semidefinite.
     assert truth <= Fraction(found.upper_bound) <= truth + Fraction(1e-9)
 
 
@@ -250,7 +250,7 @@ def is_semidefinite(matrix):
     return True
 
 
-def test_what_a_matrix_lacks_makes_it_semidefinite():
+def test_a_matrix_and_its_shift_are_semidefinite():
     rng, missed = np.random.default_rng(0), 0
     for _ in range(60):
         n = int(rng.integers(2, 6))
@@ -258,9 +258,9 @@ def test_what_a_matrix_lacks_makes_it_semidefinite():
         matrix = root @ root.T * 10.0 ** rng.integers(-8, 9)
         skew = rng.normal(size=(n, n)) * np.abs(matrix).max()
         matrix = matrix + skew - skew.T
-        lack = _lack(matrix)
+        shift = _semidefinite_shift(matrix)
         ones = np.array([[Fraction(int(i == j)) for j in range(n)] for i in range(n)])
-        assert is_semidefinite(exact(matrix) + Fraction(lack) * ones)
-        assert lack <= 1e-12 * np.abs(matrix).max() * n
+        assert is_semidefinite(exact(matrix) + Fraction(shift) * ones)
+        assert shift <= 1e-12 * np.abs(matrix).max() * n
         missed += not is_semidefinite(exact(matrix))
     assert missed > 20
