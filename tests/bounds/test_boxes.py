@@ -8,7 +8,7 @@ import qdtheory as qd
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
 
 
-def bounded(ends, enough):
+def bounded(ends, target):
     """The greatest of x (1 - x) on an interval, from above by its ends and slope 1."""
     (low, high), ends = ends, np.array(ends)
     at = ends.mean(keepdims=True)

@@ -13,10 +13,10 @@ from qdtheory.bounds import tails
 from qdtheory.bounds.tails import (
     _bounded,
     _phi,
+    _program,
     _relaxation,
     _slope,
     _supports,
-    _tails,
 )
 
 
@@ -184,8 +184,8 @@ def test_the_budget_and_the_weights_of_the_tails():
         n, k = int(rng.choice([1, 2, 50])), int(rng.choice([1, 2, 3, 50]))
         space = qd.TextSpace(2, 3)
         p = rng.dirichlet(np.full(8, rng.choice([0.1, 1.0])))
-        problem, kind = _tails(space, n, k, p)
-        tails = problem.vertices[kind].astype(int)
+        problem, vertex_of = _program(space, n, k, p)
+        tails = problem.vertices[vertex_of].astype(int)
         real = exact(p) @ tails
         real = real / sum(exact(p))
         spent = sum(exact_phi(k, t) for t in real)
@@ -202,7 +202,7 @@ def test_the_budget_and_the_weights_of_the_tails():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    problem, _ = _tails(qd.TextSpace(2, 3), 2, 3, rng.dirichlet(np.ones(8)))
+    problem, _ = _program(qd.TextSpace(2, 3), 2, 3, rng.dirichlet(np.ones(8)))
     low, high = np.zeros(6), np.full(6, 0.9)
     box = _bounded(problem, low, high, np.empty((0, 3)), problem.real, -np.inf)
     solved, solve = [], scipy.optimize.linprog
