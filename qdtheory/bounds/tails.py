@@ -118,8 +118,8 @@ def _program(
     lack = abs(math.fsum([*p.tolist(), -1.0]))
     spent = _phi(k, real)
     budget = spent.sum() + _phi_error(k, real).sum()
-    # Of the sum over tails; and of phi, at a t off by the share `lack`, as phi' <= 2, and
-    # of a power whose base is off by `lack`, t k times. The t sum to the length.
+    # Of the sum over tails; and of phi, at a t off by the share `lack`, as phi' <= 2,
+    # and of a power whose base is off by `lack`, t k times. The t sum to the length.
     budget += real.size * EPS * spent.sum() + (k + 2) * length * lack
     # A gain is w . (T(Q) - T(P)), with tails that sum to the length twice, and a weight
     # is off by n + 8 roundings over the length.
