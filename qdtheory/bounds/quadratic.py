@@ -40,7 +40,7 @@ def relaxed_bounds(
     if units is None:
         upper = bounds.constant_gain(scores, error)
         return bounds.sealed_bounds(posed, p, upper, METHOD)
-    # The solver's tolerances are absolute: both the scores and K are rescaled to [0, 1].
+    # The solver's tolerances are absolute: scores and K are rescaled to [0, 1].
     kernel, budget, rounding = _unit_kernel(*quadratic, p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
 
@@ -133,10 +133,10 @@ def _quadratic_bound(
     gram, sizes = root @ root.T, np.abs(root) @ np.abs(root).T
     means = (scores[:, None] + scores) / 2
     matrix = means + price * (budget - kernel) + gram
-    # Four roundings per part, and those of the product, counted twice. Where an entry of
-    # S is negative, it lowers the sum, which is still enough: at N > 2 by the 2 N sizes,
-    # and else by the other parts, which are no smaller than it where the maximum is, as
-    # that is no less than the least score, 0 in units.
+    # Four roundings per part, and those of the product, counted twice. A negative entry
+    # of S lowers the sum, which is still enough: at N > 2 by the product's 2 N sizes,
+    # and at N = 2 by the other parts, which are no smaller than that entry where the
+    # maximum is, as the maximum is no less than the least score, 0 in units.
     sizes = 2 * n * sizes + 4 * (np.abs(means) + gram)
     sizes += 4 * price * (abs(budget) + np.abs(kernel))
     return float((matrix + 2 * EPS * sizes).max())
