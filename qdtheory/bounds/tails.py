@@ -35,6 +35,10 @@ from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import EPS, TINY
 
 METHOD = "branch and bound"
+# Penalty per unit of constraint violation in the linear program, for scores of range 1:
+# it keeps the bound finite in a box without a feasible Q. It is far above the usual
+# multipliers, and caps those of the other boxes, which costs only tightness.
+PENALTY = 1e5
 
 
 def tail_bounds(
@@ -258,7 +262,7 @@ def _relaxation(
     rows[2 * m + 1 :, :n] = b[:, None] * vertices.T[index]
     rows[2 * m + 1 + np.arange(index.size), n + index] = -1
     solution = linprog(
-        np.concatenate([-vertices @ program.weights, np.zeros(m), [bounds.PENALTY]]),
+        np.concatenate([-vertices @ program.weights, np.zeros(m), [PENALTY]]),
         A_ub=rows,
         b_ub=np.concatenate([high, -low, [program.budget], -a]),
         A_eq=np.repeat([[1.0, 0.0]], [n, m + 1], axis=1),
