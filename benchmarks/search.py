@@ -57,7 +57,7 @@ def seconds_by_enumeration(total: Callable, pair: qd.BleuPair, p: jax.Array) -> 
 def main() -> None:
     num_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     p = oracles(num_seeds)
-    ratios, times = [], {"ascent": 0.0, "penalty": 0.0}
+    ratios, times = [], {"ascent": 0.0, "sgd": 0.0}
     enumeration = {"term by term": 0.0, "contracted": 0.0}
     for order in (1, 2, 3):
         pair = qd.BleuPair(SPACE, order, 2, 2)
@@ -67,7 +67,7 @@ def main() -> None:
         for method in times:
             spent, found[method] = seconds(qd.search.search, pair, p, method=method)
             times[method] += spent
-        ours, theirs = (np.asarray(found[m].gain) for m in ("ascent", "penalty"))
+        ours, theirs = (np.asarray(found[m].gain) for m in ("ascent", "sgd"))
         converged = int(found["ascent"].converged.sum())
         rise = ours / theirs - 1
         ratios.append(rise)

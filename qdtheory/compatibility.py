@@ -8,7 +8,7 @@ N (docs/errata.md says why not). For any other differentiable pair, the two grad
 P often suffice to find a model that beats P.
 
 `check_compatibility` tells the form, `_checked` chooses the proof for it, and what no
-proof decides goes to `_check_at_points`, which looks for a witness.
+proof decides goes to `_check_points`, which looks for a witness.
 """
 
 from collections.abc import Iterable
@@ -197,20 +197,18 @@ def check_compatibility(
     """
     require_x64()
     require_values(p)
+    note = ""
     if p is not None:
         why = ": at zeros the tests do not apply"
         given, p = p, np.asarray(check_interior(p, why, num_texts))
-        if note := rounded(given, p):
-            found = check_compatibility(pair, p)
-            return replace(found, reason=found.reason + note)
-        num_texts = p.size
+        num_texts, note = p.size, rounded(given, p)
     if num_texts is not None:
         check_positive(num_texts=num_texts)
     form = pairs.form_of(pair)
     verdict = _checked(form, p, num_texts)
     if form.code and verdict.compatible is None:
-        return replace(verdict, reason=f"{verdict.reason} {only_tried(form.code)}.")
-    return verdict
+        note = f" {only_tried(form.code)}.{note}"
+    return replace(verdict, reason=verdict.reason + note) if note else verdict
 
 
 def _checked(form: pairs.Form, p: np.ndarray | None, num_texts: int | None) -> Verdict:
@@ -244,7 +242,7 @@ def _checked(form: pairs.Form, p: np.ndarray | None, num_texts: int | None) -> V
     pairs.require_traceable_form(form, trial)
     quality, diversity = form.pair.quality, form.pair.diversity
     metrics = optimality.metrics_of(quality, diversity, _is_concave(form))
-    return _check_at_points(metrics, p, beyond.random_points(num_texts))
+    return _check_points(metrics, p, beyond.random_points(num_texts))
 
 
 def _is_concave(form: pairs.Form) -> bool:
@@ -293,7 +291,7 @@ def _check_formulas(
     if p is not None:  # Theorem 3 is the same over any four texts or more
         sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
-    verdict = _check_at_points(
+    verdict = _check_points(
         optimality.metrics_of_formulas(f, g),
         p,
         chain(*(beyond.likely_points(functions, size) for size in sizes)),
@@ -314,7 +312,7 @@ def _try_out(
     else:
         metrics = optimality.metrics_of(*functions.metrics)
     points = beyond.likely_points(functions, num_texts or 4)
-    verdict = _check_at_points(metrics, p, points)
+    verdict = _check_points(metrics, p, points)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."
     return replace(_explained(verdict, why, num_texts), residual=fit.residual)
 
@@ -515,50 +513,66 @@ def bleu_1_setting(vocab_size: int, r: int, k: int) -> str | None:
 
 # --- Any pair: the optimality conditions at some P ------------------------------------
 @np.errstate(all="ignore")  # formulas may overflow
-def _check_at_points(
+def _check_points(
     metrics: optimality.Metrics,
     p: np.ndarray | None,
     likely: Iterable[np.ndarray],
     otherwise: str = NO_DEVIATION,
 ) -> Verdict:
-    """Apply the optimality conditions at P, then at likely P up to a witness.
+    """The verdict that the optimality conditions allow, at P or for every P."""
+    # Floats overflow at some P although formulas are defined there; and where code is
+    # not defined, nobody asked if another P was given.
+    if metrics.exact or p is not None:
+        likely = (x for x in likely if optimality.is_defined(metrics, x))
+    if p is None:
+        return _for_every_p(metrics, likely, otherwise)
+    return _at_p(metrics, p, likely, otherwise)
 
-    With a P, only a witness there makes the pair incompatible; what is found at likely
-    P is told beside it. Without one, the first likely P with a witness does.
-    """
-    if p is not None:
-        found = optimality.examine(metrics, p)
-        reason = f"{found.text} at the given P."
-        if found.witness is not None:
-            return Verdict(False, reason, residual=found.gap, witness=found.witness)
-        try:
-            other = _check_at_points(metrics, None, likely, otherwise)
-        except ValueError:  # a pair that is undefined at a P nobody asked about
-            other = Verdict(None, "")
-        if not found.optimal:
-            reason = f"{NO_DEVIATION}: {reason}"
-        if other.compatible is False:
-            reason += f" Other P are beaten. {other.reason}"
-        return Verdict(
-            None,
-            reason,
-            residual=found.gap,
-            status="not_beaten_at_p" if found.optimal else "undecided",
-            other_p="undecided" if other.compatible is None else "incompatible",
-        )
-    kinds = []
+
+def _for_every_p(
+    metrics: optimality.Metrics, likely: Iterable[np.ndarray], otherwise: str
+) -> Verdict:
+    """Incompatible, with the first likely P that is beaten; else undecided."""
+    texts = []
     for p in likely:
-        if metrics.exact and not np.isfinite(metrics.gradients(p)).all():
-            continue  # floats overflow here, although the formulas are defined
         found = optimality.examine(metrics, p)
         if found.witness is not None:
-            reason = f"{found.text} at a P of {p.size} texts."
-            return Verdict(False, reason, residual=found.gap, witness=found.witness)
-        kinds.append(found.text)
-    if not kinds:
+            return _beaten(found, f"at a P of {p.size} texts")
+        texts.append(found.text)
+    if not texts:
         return Verdict(None, f"{otherwise}: float64 overflows at every P tried.")
     return Verdict(
         None,
-        f"{otherwise}: no witness at {len(kinds)} P, likely and random ones, which "
-        f"proves nothing: {'; '.join(sorted(set(kinds)))}.",
+        f"{otherwise}: no witness at {len(texts)} P, likely and random ones, which "
+        f"proves nothing: {'; '.join(sorted(set(texts)))}.",
     )
+
+
+def _at_p(
+    metrics: optimality.Metrics,
+    p: np.ndarray,
+    likely: Iterable[np.ndarray],
+    otherwise: str,
+) -> Verdict:
+    """The verdict on one P; what is found at likely P is told beside it."""
+    found = optimality.examine(metrics, p)
+    if found.witness is not None:
+        return _beaten(found, "at the given P")
+    other = _for_every_p(metrics, likely, otherwise)
+    reason = f"{found.text} at the given P."
+    if not found.optimal:
+        reason = f"{NO_DEVIATION}: {reason}"
+    if other.compatible is False:
+        reason += f" Other P are beaten. {other.reason}"
+    return Verdict(
+        None,
+        reason,
+        residual=found.gap,
+        status="not_beaten_at_p" if found.optimal else "undecided",
+        other_p="undecided" if other.compatible is None else "incompatible",
+    )
+
+
+def _beaten(found: optimality.Finding, where: str) -> Verdict:
+    reason = f"{found.text} {where}."
+    return Verdict(False, reason, residual=found.gap, witness=found.witness)

@@ -11,22 +11,21 @@ search for any other pair.
 A result is called exact if an upper bound by weak duality, independent of the solvers,
 matches it: for any price $\eta \ge 0$ of diversity, every Q with $V(Q) \ge V(P)$ has
 $U(Q) \le \max_{Q'} [U(Q') + \eta V(Q')] - \eta V(P)$. On the frontier $\eta = -1 / w$.
-`certify` adds to any result an upper bound that does not trust it, from the method that
-knows the pair's form. A *seal* is the status "exact" or "certified", which
-`bounds/seal.py` alone gives.
+`certify` adds to any result an upper bound that does not trust it. A *seal* is the
+status "exact" or "certified", which `bounds/seal.py` alone gives.
 
-Read the two public functions first, `quality_discrepancy` and `certify`, near the end.
+`_methods` says what solves and what bounds each form of a pair; the solvers follow.
 """
 
 import warnings
 from collections.abc import Callable
-from dataclasses import field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, PRNGKeyArray
+from jaxtyping import ArrayLike
 
 from qdtheory import frontier, pairs
 from qdtheory.bounds import (
@@ -46,8 +45,18 @@ from qdtheory.distributions import check_distribution, rounded
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import BleuPair, Pair, as_pair
-from qdtheory.problem import Concave, Functional, Problem, Separable, expected_score
-from qdtheory.search import NUM_STARTS, Method, Search, search_posed
+from qdtheory.problem import (
+    Bleu,
+    Concave,
+    Form,
+    Functional,
+    Kernel,
+    Problem,
+    Separable,
+    Vendi,
+    expected_score,
+)
+from qdtheory.search import NUM_STARTS, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     CONTRADICTION,
@@ -56,9 +65,10 @@ from qdtheory.support.numbers import (
     TIGHTEST,
     PerText,
     TextArray,
+    one_of,
 )
 
-# --- The result -----------------------------------------------------------------------
+Method: TypeAlias = Literal["exact", "convex", "ascent", "sgd", "certified"]
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
@@ -112,377 +122,12 @@ class Discrepancy(Bounds):
         object.__setattr__(self, "drate", drate)
 
 
-def solve_or_search(
-    posed: Problem,
-    *,
-    method: Literal["exact"] | Method | None = None,
-    num_starts: int = NUM_STARTS,
-    key: PRNGKeyArray | None = None,
-) -> Discrepancy:
-    """Compute QDisc by the method that the pair's form allows, uncertified."""
-    form, result, stopped = posed.form, None, ""
-    match form:
-        case Separable(g=g) if method == "exact" or (not method and _is_solvable(g)):
-            _ = posed.real_diversity, posed.scores  # raise if they are not finite
-            try:
-                with warnings.catch_warnings(action="ignore"):
-                    result = _solved(posed)
-            except STOPS as error:
-                if method == "exact":
-                    raise
-                stopped = f"The exact solver stopped: {error}. "
-        case Concave() if method is None:
-            result = _solve_convex(posed)
-        case _ if method == "exact":
-            raise TypeError(
-                "QDisc is exact for a pair with a score for each text and a diversity "
-                "that sums g(Q_i), a SeparablePair or LinearPair; got a "
-                f"{type(form.pair).__name__}"
-            )
-    if result is None:
-        options = {"method": method or "ascent", "num_starts": num_starts, "key": key}
-        search = jax.tree.map(lambda x: x[0], search_posed([posed], **options))
-        result = _searched(posed, search)
-    reason = stopped + result.reason
-    if result.drate is None:
-        size = "infinite" if result.quality_range else "0"
-        reason += f" There is no DRate, as the quality range is {size}."
-    return replace(result, reason=reason, pair=form.pair, p=jnp.asarray(posed.p))
-
-
-def _is_solvable(g: Function) -> bool:
-    """Whether g is proved to have one of the two shapes, or is code that seems to."""
-    try:
-        inflection = concave_convex.inflection_point(g)
-    except ValueError:
-        return False
-    return g.formula is None or g.is_concave(inflection)
-
-
-def _searched(posed: Problem, search: Search) -> Discrepancy:
-    """Report the result of a search as a lower bound."""
-    qdisc, quality_range = float(search.gain), float(search.quality_range)
-    quality = posed.real_quality
-    noise = NOISE * max(abs(quality), abs(quality + qdisc))
-    q, dominated_in = search.q, "quality"
-    if qdisc <= noise + _price_of_rounding(posed, search) * quality_range:
-        q, qdisc, dominated_in = jnp.asarray(posed.p), 0.0, None
-        loss = quality - posed.quality(search.most_diverse)
-        rise = posed.diversity(search.most_diverse) - posed.real_diversity
-        if loss <= 0 and rise > NOISE * abs(posed.real_diversity):
-            q, dominated_in = search.most_diverse, "diversity"
-    outcome = "none gained quality"
-    if dominated_in == "quality":
-        outcome = (
-            f"before the best few were polished, {search.num_agreeing} came within "
-            "1e-4 of the best gain, relatively"
-        )
-    reason = f"A search of {search.num_starts} starts; {outcome}."
-    if search.learning_rate is not None:
-        reason = (
-            "SGD on a penalty: the best feasible iterate, at the learning rate "
-            f"{float(search.learning_rate):g}."
-        )
-    return Discrepancy(
-        qdisc=qdisc,
-        q=q,
-        status="lower_bound",
-        upper_bound=np.inf,
-        quality_range=quality_range if quality_range > noise else 0.0,
-        most_diverse=search.most_diverse,
-        dominated_in=dominated_in,
-        reason=reason,
-        num_starts=search.num_starts,
-        num_agreeing=int(search.num_agreeing),
-        converged=bool(search.converged),
-    )
-
-
-def _price_of_rounding(posed: Problem, search: Search) -> float:
-    """What a rounding error of V may gain near its maximum, in the range of U.
-
-    There V falls with the square of the step, so a step costs the root of the error.
-    """
-    towards_one = (posed.p + (np.arange(posed.p.size) == posed.p.argmax())) / 2
-    height = posed.diversity(search.most_diverse) - posed.diversity(towards_one)
-    noise = NOISE * abs(posed.real_diversity)
-    return float(np.sqrt(noise / height)) if height > noise else 0.0
-
-
-# --- What both solvers share ----------------------------------------------------------
-# In this file `inner` is the most diverse model on the texts of finite score,
-# `on_modes` the most diverse on the texts of greatest score (the two ends of the
-# frontier), `noise` the rounding error of V, and `price` the multiplier of V at the
-# best model.
-def _rounding(posed: Problem, q: np.ndarray) -> float:
-    """Rounding error of the gain of a model."""
-    return NOISE * float(expected_score(posed.p + q, np.abs(posed.scores)))
-
-
-def _dominated_in(
-    posed: Problem, q: np.ndarray, on_modes: np.ndarray, noise: float, price: float
-) -> Literal["quality", "diversity"] | None:
-    """What P lacks beyond rounding: quality, or diversity at the greatest quality.
-
-    Args:
-        posed: the pair at P.
-        q: the best model.
-        on_modes: the most diverse of the models of greatest quality.
-        noise: rounding error of V.
-        price: the multiplier of diversity at the best model.
-    """
-    # An error in V moves Q along the frontier and changes U by as much times the price;
-    # near the maximum of V, where that is infinite, by the order of its square root.
-    error = _rounding(posed, q) + min(2 * noise * price, np.sqrt(noise) * posed.spread)
-    if float(expected_score(q - posed.p, posed.scores)) > error:
-        return "quality"
-    excess = posed.diversity(on_modes) - posed.real_diversity
-    loses = expected_score(on_modes - posed.p, posed.scores) > error
-    return "diversity" if not loses and excess > 2 * noise else None
-
-
-def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
-    """The greatest quality minus that of the most diverse model."""
-    size = float(scores.max() - expected_score(most_diverse, scores))
-    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
-
-
-def _repaired(
-    posed: Problem, q: np.ndarray, inner: np.ndarray, noise: float
-) -> np.ndarray:
-    """Mix the model with the most diverse one until it is as diverse as P."""
-    least = posed.real_diversity
-    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
-        mixed = (1 - share) * q + share * inner
-        if posed.diversity(mixed) >= least:
-            return mixed
-    # P maximises V, so the maximisers differ only by rounding.
-    return q if posed.diversity(q) >= least - 2 * noise else inner
-
-
-# --- The exact cases ------------------------------------------------------------------
-@np.errstate(all="ignore")
-def _solved(posed: Problem) -> Discrepancy:
-    """QDisc and DRate where `inflection_point` accepts the pair's g."""
-    scores, g = posed.scores, posed.g
-    inflection = concave_convex.inflection_point(g)
-    most_diverse = concave_convex.most_diverse_model(
-        g, inflection, scores, scores >= -np.inf
-    )
-    q, qdisc, dominated_in, price = _best_model(posed, inflection)
-    claimed = g.is_concave(inflection)
-    enough = posed.real_quality + qdisc + distinguishable(posed, q) / 2
-    bound = _upper_bound(posed, inflection, q, price, enough) if claimed else np.inf
-    upper = max(bound - posed.real_quality, qdisc)
-    status, fault = seal(posed, q, qdisc, upper, "exact")
-    reason = "A root in the frontier's weight: g is strictly concave"
-    if inflection < 1:
-        reason = (
-            "Roots on a curve in the largest probability: g is concave up to "
-            f"{inflection:.6g} and convex beyond"
-        )
-    reason += f", {'proved' if claimed else 'which is not proved'}."
-    if fault:
-        reason += f" No seal: {fault}."
-    elif status != "exact" and claimed:
-        reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
-    return Discrepancy(
-        qdisc=qdisc,
-        q=jnp.asarray(q),
-        status=status,
-        upper_bound=upper,
-        quality_range=_quality_range(scores, most_diverse),
-        most_diverse=jnp.asarray(most_diverse),
-        dominated_in=dominated_in,
-        reason=reason,
-    )
-
-
-def _upper_bound(
-    posed: Problem, inflection: float, q: np.ndarray, price: float, enough: float
-) -> float:
-    """Upper bound on the quality of models as diverse as P, by weak duality.
-
-    The maximum of U + price V over all models, minus price V(P), from the tangents of g
-    (or, beyond the inflection, its chords).
-
-    Args:
-        posed: the pair at P.
-        inflection: that of g.
-        q: the best model known.
-        price: the multiplier of diversity there.
-        enough: stop once the bound is at most this.
-    """
-    g, p, scores = posed.g, posed.p, posed.scores
-    values, _, error = duality.accurate_values(g, p)
-    least = float(values.sum())
-    least -= duality.rounding(p.size, error) * float(np.abs(values).sum())
-    if inflection < 1:
-        found = _multipliers(g, scores, q)
-        return duality.concave_convex_bound(g, inflection, scores, least, enough, found)
-    possible = np.isfinite(scores)
-    if p[possible].min() == p[possible].max():
-        # By Jensen's inequality no other model on these texts is as diverse.
-        return posed.real_quality
-    unit = posed.spread / concave_convex.chord_height(g)
-    bound = float(scores.max())
-    # Near the greatest diversity the best multiplier is lost to rounding: try several.
-    for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
-        if bound <= enough:
-            break
-        x = np.asarray(frontier.maximise(g, scores, -1 / tried)[0])
-        new = duality.tangent_bound(g, scores, tried, x) - tried * least
-        bound = min(bound, new + duality.rounding(1) * (abs(new) + tried * abs(least)))
-    return bound
-
-
-def _multipliers(
-    g: Function, scores: np.ndarray, q: np.ndarray
-) -> tuple[float, float] | None:
-    r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
-    on = np.flatnonzero(q > 0)
-    best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
-    slopes = g.compiled_jet(q).slope
-    rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
-    if not (rise > 0 and fall > 0):
-        return None
-    price = float(rise / fall)
-    return price, float(scores[best] + price * slopes[best])
-
-
-def _best_model(
-    posed: Problem, inflection: float
-) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
-    """Find the feasible model of greatest quality, its gain, dominance and price."""
-    g, p, scores = posed.g, posed.p, posed.scores
-    noise = NOISE * np.abs(g.compiled_jet(p).value).sum()
-    inner = concave_convex.most_diverse_model(
-        g, inflection, scores, np.isfinite(scores)
-    )
-    modes = np.asarray(frontier.score_gaps(scores)) == 0
-    on_modes = concave_convex.most_diverse_model(g, inflection, scores, modes)
-    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
-        points = [(on_modes, -np.inf)]
-    elif inflection == 1:
-        points = [_on_frontier(posed, inner)]
-    else:
-        points = concave_convex.models_of_diversity(
-            g, inflection, scores, posed.real_diversity
-        )
-    best, gain, weight = p, 0.0, -np.inf
-    for point, w in points:
-        q = _repaired(posed, point, inner, noise)
-        rise = float(expected_score(q - p, scores))
-        if rise > gain or inflection == 1:
-            weight = w
-        if rise > gain:
-            best, gain = q, rise
-    price = -1 / weight
-    dominated_in = _dominated_in(posed, best, on_modes, noise, price)
-    return on_modes if dominated_in == "diversity" else best, gain, dominated_in, price
-
-
-def _on_frontier(posed: Problem, inner: np.ndarray) -> tuple[np.ndarray, float]:
-    """Frontier point as diverse as P, for concave g; `inner` is the end at w = 0."""
-    from scipy.optimize import brentq  # a fifth of a second that few need
-
-    g, scores = posed.g, posed.scores
-    # Scores on this scale have weights of order 1, where alpha is precise.
-    unit = concave_convex.chord_height(g) / posed.spread
-    scaled = jnp.asarray((scores - scores.max()) * unit)
-
-    def model(alpha):
-        if alpha == 0:
-            return inner
-        return np.asarray(frontier.maximise(g, scaled, frontier.weight_of(alpha))[0])
-
-    def excess(alpha):
-        return posed.diversity(model(alpha)) - posed.real_diversity
-
-    if excess(0.0) <= 0:  # P is the most diverse
-        return posed.p, frontier.NEAREST_WEIGHT
-    lowest = float(frontier.saturation_weight_of(g, scaled))
-    end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
-    alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
-    q = model(alpha)
-    frontier.require_solved(jnp.abs(q.sum() - 1))
-    # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
-    return q / q.sum(), frontier.weight_of(alpha) * unit
-
-
-# --- Concave diversity ----------------------------------------------------------------
-def _solve_convex(posed: Problem) -> Discrepancy:
-    """QDisc between two bounds, and DRate, for concave V."""
-    p, scores, diversity = posed.p, posed.scores, posed.form.diversity
-    face = interior_point.face_of(diversity, scores)
-    top = interior_point.most_diverse(face)
-    inner, noise = interior_point.favoured(face, top, scores), NOISE * top.size
-    on_modes, claim = _most_diverse_on_modes(diversity, scores), ""
-    if posed.diversity(on_modes) - posed.real_diversity >= -noise:
-        q, upper, price = on_modes, float(scores.max()) - posed.real_quality, 0.0
-    else:
-        best = interior_point.best_model(face, scores - posed.real_quality, p)
-        q, upper, price = best.q, best.upper, best.price
-        claim = _tried(face, best, p)
-    q = _repaired(posed, q, inner, noise)
-    gain = max(float(expected_score(q - p, scores)), 0.0)
-    if gain > upper + CONTRADICTION * posed.spread + _rounding(posed, q):
-        raise interior_point.not_concave(
-            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
-            "allow"
-        )
-    dominated_in = _dominated_in(posed, q, on_modes, noise, price)
-    upper = max(upper, gain)
-    everywhere = interior_point.face_of(diversity, np.zeros(p.size))
-    if interior_point.most_diverse(everywhere).value > top.value + noise:
-        inner = everywhere.model(interior_point.most_diverse(everywhere).x)
-    best = {"quality": q, "diversity": on_modes, None: p}[dominated_in]
-    status, fault = seal(posed, best, gain, upper, "certified")
-    claim += f". No seal: {fault}" if fault else ""
-    return Discrepancy(
-        qdisc=gain,
-        q=jnp.asarray(best),
-        status=status,
-        upper_bound=upper,
-        quality_range=_quality_range(scores, inner),
-        most_diverse=jnp.asarray(inner),
-        dominated_in=dominated_in,
-        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
-    )
-
-
-def _tried(
-    face: interior_point.Face, best: interior_point.Optimum, p: np.ndarray
-) -> str:
-    """State the concavity that a bound assumes, unless a search refutes it."""
-    if best.tangent is None:
-        return ""
-    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
-    models = np.stack([p, best.q])
-    looks = look_for_violations(face.diversity, face.texts, at, heights, models)
-    return (
-        f" if V is concave, as the pair states; no violation found at {looks:,} models"
-    )
-
-
-def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
-    """Find the most diverse of the models of greatest quality."""
-    modes = np.where(scores == scores.max(), 0.0, -np.inf)
-    face = interior_point.face_of(diversity, modes)
-    if len(face.texts) == 1:  # a slope may be infinite there
-        return face.model(np.ones(1))
-    return face.model(interior_point.most_diverse(face).x)
-
-
-# --- QDisc, and its certificate -------------------------------------------------------
 def quality_discrepancy(
     pair: Pair | str,
     p: PerText,
     *,
-    method: Literal["exact"] | Method | None = None,
+    method: Method | None = None,
     num_starts: int = NUM_STARTS,
-    key: PRNGKeyArray | None = None,
-    certify: bool = False,
 ) -> Discrepancy:
     r"""QDisc and DRate of a pair at one real distribution.
 
@@ -495,18 +140,18 @@ def quality_discrepancy(
     Args:
         pair: any pair that JAX can differentiate, or the name of one ("LL-SE").
         p: the real distribution, shape (N,).
-        method: "exact"; "ascent" or "penalty", see `qdtheory.search.search`; None for
-            "exact" or the convex problem if they apply, else "ascent".
+        method: "exact"; "convex"; "ascent" or "sgd", searches, see
+            `qdtheory.search.search`; None for "exact" or "convex" if they apply, else
+            "ascent"; "certified" for the same, bounded by `qdtheory.certify`.
         num_starts: number of starts in each round of "ascent".
-        key: JAX random key of those starts; `jax.random.key(0)` if None.
-        certify: bound the result of a search by `qdtheory.certify`.
 
     Returns:
         The discrepancies with the models that attain them.
 
     Raises:
-        TypeError: "exact" for a pair without scores or without g, or `certify` for a
-            pair for which no bound is known.
+        TypeError: "exact" for a pair without scores or without g, "convex" for one
+            that does not state a concave diversity, or "certified" for a pair for
+            which no bound is known.
         ValueError: `p` is not a distribution, its own quality is not finite, a score
             is NaN or $+\infty$, the method is unknown, "exact" is requested for g of
             another shape, or a `ConcavePair` is not concave.
@@ -524,12 +169,15 @@ def quality_discrepancy(
         >>> quality_discrepancy(CR_NRR, p).dominated_in is None
         True
     """
-    posed = pairs.pose(pair, p)
-    if certify:
-        bounding_method(posed.form)  # refuses before a search, not after it
-    found = solve_or_search(posed, method=method, num_starts=num_starts, key=key)
-    found = _certified(posed, found) if certify else found
-    return replace(found, reason=found.reason + rounded(p, posed.p))
+    if method is not None:
+        one_of(get_args(Method), method=method)
+    problem = pairs.pose(pair, p)
+    if method == "certified":
+        _bound_of(problem.form)  # refuses before a search, not after it
+    found = _solve(problem, method, num_starts)
+    if method == "certified":
+        found = _certified(problem, found)
+    return replace(found, reason=found.reason + rounded(p, problem.p))
 
 
 def certify(
@@ -590,34 +238,463 @@ def certify(
         >>> certify(pair, p).gap <= 1e-6
         True
     """
-    posed = pairs.pose(pair, p)
-    _refuse_code(posed.form)
+    problem = pairs.pose(pair, p)
+    bound, _ = _bound_of(problem.form)
     limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
     limits = {name: limit for name, limit in limits.items() if limit is not None}
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
-        _check_subject(as_pair(pair), posed.p, found)
-        return _certified(posed, found, **limits)
-    start = posed.p if found is None else found
-    start = np.asarray(check_distribution(start, "found", posed.p.size))
-    bounds = bounding_method(posed.form)[0](posed, start, **limits)
-    return replace(bounds, reason=bounds.reason + rounded(p, posed.p))
+        _check_subject(as_pair(pair), problem.p, found)
+        return _certified(problem, found, **limits)
+    start = problem.p if found is None else found
+    start = np.asarray(check_distribution(start, "found", problem.p.size))
+    bounds = bound(problem, start, **limits)
+    return replace(bounds, reason=bounds.reason + rounded(p, problem.p))
 
 
-def _certified(posed: Problem, found: Discrepancy, **limits: Any) -> Discrepancy:
+# --- What solves and what bounds a pair -----------------------------------------------
+# Of the problem at P: its QDisc; and bounds on it, given a model to begin with.
+Solver: TypeAlias = Callable[[Problem], "Discrepancy"]
+Bound: TypeAlias = Callable[..., Bounds]
+
+
+def _methods(form: Form) -> tuple[Solver | None, tuple[Bound, str] | None]:
+    """The solver of a form other than a search, and what bounds its QDisc, in words."""
+    by_tails = _tails, tails.METHOD
+    match form:
+        case Vendi():
+            return _convex, (_convex_bounds, "a convex problem")
+        case Concave():
+            return _convex, None
+        # For texts of one token the tails are the probabilities: a route of their own.
+        case Separable(pair=BleuPair(max_order=1)):
+            return _exact, by_tails
+        case Separable():
+            return _exact, (envelope.envelope_bounds, envelope.ENVELOPE)
+        case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
+            return None, by_tails
+        case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
+            return None, (_relaxed, quadratic.METHOD)
+        case Bleu(pair=BleuPair(num_self_references=2)):
+            return None, (_cubic, cubic.METHOD)
+    return None, None
+
+
+def _solve(problem: Problem, method: Method | None, num_starts: int) -> Discrepancy:
+    """QDisc by the method that was asked for, or that the pair's form allows."""
+    form, result, stopped = problem.form, None, ""
+    solver, _ = _methods(form)
+    if method == "exact" and solver is not _exact:
+        raise TypeError(
+            "QDisc is exact for a pair with a score for each text and a diversity "
+            "that sums g(Q_i), a SeparablePair or LinearPair; got a "
+            f"{type(form.pair).__name__}"
+        )
+    if method == "convex" and solver is not _convex:
+        raise TypeError(
+            "QDisc is a convex problem for a ConcavePair or a VendiPair; got a "
+            f"{type(form.pair).__name__}"
+        )
+    by_search = method in ("ascent", "sgd")
+    if solver is _exact and not by_search and method != "exact":
+        by_search = not _is_solvable(form.g)
+    if by_search:
+        solver = None
+    if solver is _exact:
+        _ = problem.real_diversity, problem.scores  # raise if they are not finite
+    if solver is not None:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                result = solver(problem)
+        except STOPS as error:
+            if solver is not _exact or method == "exact":
+                raise
+            stopped = f"The exact solver stopped: {error}. "
+    if result is None:
+        way = "sgd" if method == "sgd" else "ascent"
+        search = search_posed([problem], method=way, num_starts=num_starts)
+        result = _searched(problem, jax.tree.map(lambda x: x[0], search))
+    reason = stopped + result.reason
+    if result.drate is None:
+        size = "infinite" if result.quality_range else "0"
+        reason += f" There is no DRate, as the quality range is {size}."
+    return replace(result, reason=reason, pair=form.pair, p=jnp.asarray(problem.p))
+
+
+# --- A search -------------------------------------------------------------------------
+def _searched(problem: Problem, search: Search) -> Discrepancy:
+    """Report the result of a search as a lower bound."""
+    qdisc, quality_range = float(search.gain), float(search.quality_range)
+    quality = problem.real_quality
+    noise = NOISE * max(abs(quality), abs(quality + qdisc))
+    q, dominated_in = search.q, "quality"
+    if qdisc <= noise + _price_of_rounding(problem, search) * quality_range:
+        q, qdisc, dominated_in = jnp.asarray(problem.p), 0.0, None
+        loss = quality - problem.quality(search.most_diverse)
+        rise = problem.diversity(search.most_diverse) - problem.real_diversity
+        if loss <= 0 and rise > NOISE * abs(problem.real_diversity):
+            q, dominated_in = search.most_diverse, "diversity"
+    outcome = "none gained quality"
+    if dominated_in == "quality":
+        outcome = (
+            f"before the best few were polished, {search.num_agreeing} came within "
+            "1e-4 of the best gain, relatively"
+        )
+    reason = f"A search of {search.num_starts} starts; {outcome}."
+    if search.learning_rate is not None:
+        reason = (
+            "SGD on a penalty: the best feasible iterate, at the learning rate "
+            f"{float(search.learning_rate):g}."
+        )
+    return Discrepancy(
+        qdisc=qdisc,
+        q=q,
+        status="lower_bound",
+        upper_bound=np.inf,
+        quality_range=quality_range if quality_range > noise else 0.0,
+        most_diverse=search.most_diverse,
+        dominated_in=dominated_in,
+        reason=reason,
+        num_starts=search.num_starts,
+        num_agreeing=int(search.num_agreeing),
+        converged=bool(search.converged),
+    )
+
+
+def _price_of_rounding(problem: Problem, search: Search) -> float:
+    """What a rounding error of V may gain near its maximum, in the range of U.
+
+    There V falls with the square of the step, so a step costs the root of the error.
+    """
+    towards_one = (problem.p + (np.arange(problem.p.size) == problem.p.argmax())) / 2
+    height = problem.diversity(search.most_diverse) - problem.diversity(towards_one)
+    noise = NOISE * abs(problem.real_diversity)
+    return float(np.sqrt(noise / height)) if height > noise else 0.0
+
+
+# --- What both solvers share ----------------------------------------------------------
+@dataclass(frozen=True)
+class _Ends:
+    """The two ends of the frontier, and the rounding error of V."""
+
+    most_diverse: np.ndarray  # the most diverse model on the texts of finite score
+    on_modes: np.ndarray  # the most diverse one on the texts of greatest score
+    noise: float
+
+
+def _rounding(problem: Problem, q: np.ndarray) -> float:
+    """Rounding error of the gain of a model."""
+    return NOISE * float(expected_score(problem.p + q, np.abs(problem.scores)))
+
+
+def _dominated_in(
+    problem: Problem, q: np.ndarray, ends: _Ends, price: float
+) -> Literal["quality", "diversity"] | None:
+    """What P lacks beyond rounding: quality, or diversity at the greatest quality.
+
+    Args:
+        problem: the pair at P.
+        q: the best model.
+        ends: of the frontier.
+        price: the multiplier of diversity at the best model.
+    """
+    # An error in V moves Q along the frontier and changes U by as much times the price;
+    # near the maximum of V, where that is infinite, by the order of its square root.
+    noise, p, scores = ends.noise, problem.p, problem.scores
+    error = min(2 * noise * price, np.sqrt(noise) * problem.spread)
+    error += _rounding(problem, q)
+    if float(expected_score(q - p, scores)) > error:
+        return "quality"
+    excess = problem.diversity(ends.on_modes) - problem.real_diversity
+    loses = expected_score(ends.on_modes - p, scores) > error
+    return "diversity" if not loses and excess > 2 * noise else None
+
+
+def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
+    """The greatest quality minus that of the most diverse model."""
+    size = float(scores.max() - expected_score(most_diverse, scores))
+    return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
+
+
+def _repaired(problem: Problem, q: np.ndarray, ends: _Ends) -> np.ndarray:
+    """Mix the model with the most diverse one until it is as diverse as P."""
+    least = problem.real_diversity
+    for share in (0.0, *np.geomspace(1e-17, 1, 52)):
+        mixed = (1 - share) * q + share * ends.most_diverse
+        if problem.diversity(mixed) >= least:
+            return mixed
+    # P maximises V, so the maximisers differ only by rounding.
+    near = problem.diversity(q) >= least - 2 * ends.noise
+    return q if near else ends.most_diverse
+
+
+# --- Sums of g(Q_i): exact ------------------------------------------------------------
+def _is_solvable(g: Function) -> bool:
+    """Whether g is proved to have one of the two shapes, or is code that seems to."""
+    try:
+        inflection = concave_convex.inflection_point(g)
+    except ValueError:
+        return False
+    return g.formula is None or g.is_concave(inflection)
+
+
+@np.errstate(all="ignore")
+def _exact(problem: Problem) -> Discrepancy:
+    """QDisc and DRate where `inflection_point` accepts the pair's g."""
+    scores, g = problem.scores, problem.g
+    inflection = concave_convex.inflection_point(g)
+    most_diverse = concave_convex.most_diverse_model(
+        g, inflection, scores, scores >= -np.inf
+    )
+    q, qdisc, dominated_in, price = _best_model(problem, inflection)
+    proved, upper = g.is_concave(inflection), np.inf
+    if proved:
+        # Half of what a seal allows, so that both bounds may be off by a rounding.
+        enough = problem.real_quality + qdisc + distinguishable(problem, q) / 2
+        bound = _upper_bound(problem, inflection, q, price, enough)
+        upper = max(bound - problem.real_quality, qdisc)
+    status, fault = seal(problem, q, qdisc, upper, "exact")
+    reason = "A root in the frontier's weight: g is strictly concave"
+    if inflection < 1:
+        reason = (
+            "Roots on a curve in the largest probability: g is concave up to "
+            f"{inflection:.6g} and convex beyond"
+        )
+    reason += f", {'proved' if proved else 'which is not proved'}."
+    if fault:
+        reason += f" No seal: {fault}."
+    elif status != "exact" and proved:
+        reason += f" 64 bits leave the bounds {upper - qdisc:.0e} apart."
+    return Discrepancy(
+        qdisc=qdisc,
+        q=jnp.asarray(q),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, most_diverse),
+        most_diverse=jnp.asarray(most_diverse),
+        dominated_in=dominated_in,
+        reason=reason,
+    )
+
+
+def _best_model(
+    problem: Problem, inflection: float
+) -> tuple[np.ndarray, float, Literal["quality", "diversity"] | None, float]:
+    """Find the feasible model of greatest quality, its gain, dominance and price."""
+    g, p, scores = problem.g, problem.p, problem.scores
+    known = g, inflection, scores
+    ends = _Ends(
+        concave_convex.most_diverse_model(*known, np.isfinite(scores)),
+        concave_convex.most_diverse_model(
+            *known, np.asarray(frontier.score_gaps(scores)) == 0
+        ),
+        NOISE * np.abs(g.compiled_jet(p).value).sum(),
+    )
+    least = problem.real_diversity
+    if problem.diversity(ends.on_modes) - least >= -ends.noise:
+        points = [(ends.on_modes, -np.inf)]
+    elif inflection == 1:
+        points = [_on_frontier(problem, ends.most_diverse)]
+    else:
+        points = concave_convex.models_of_diversity(*known, least)
+    best, gain, weight = p, 0.0, -np.inf
+    for point, w in points:
+        q = _repaired(problem, point, ends)
+        rise = float(expected_score(q - p, scores))
+        if rise > gain or inflection == 1:
+            weight = w
+        if rise > gain:
+            best, gain = q, rise
+    price = -1 / weight  # the frontier falls by dV = w dU
+    dominated_in = _dominated_in(problem, best, ends, price)
+    best = ends.on_modes if dominated_in == "diversity" else best
+    return best, gain, dominated_in, price
+
+
+def _on_frontier(
+    problem: Problem, most_diverse: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Frontier point as diverse as P, for concave g; its end at w = 0 is known."""
+    from scipy.optimize import brentq  # a fifth of a second that few need
+
+    g, scores = problem.g, problem.scores
+    # Scores on this scale have weights of order 1, where alpha is precise.
+    unit = concave_convex.chord_height(g) / problem.spread
+    scaled = jnp.asarray((scores - scores.max()) * unit)
+
+    def model(alpha: float) -> np.ndarray:
+        if alpha == 0:
+            return most_diverse
+        return np.asarray(frontier.maximise(g, scaled, frontier.weight_of(alpha))[0])
+
+    def excess(alpha: float) -> float:
+        return problem.diversity(model(alpha)) - problem.real_diversity
+
+    if excess(0.0) <= 0:  # P is the most diverse
+        return problem.p, frontier.NEAREST_WEIGHT
+    lowest = float(frontier.saturation_weight_of(g, scaled))
+    end = 1.0 if np.isinf(lowest) else lowest / (lowest - 1)
+    alpha: Any = brentq(excess, 0.0, end, xtol=1e-300, rtol=TIGHTEST)
+    q = model(alpha)
+    frontier.require_solved(jnp.abs(q.sum() - 1))
+    # If g'' is nearly 0 the sum is off by 1e-11, which would add to the gain.
+    return q / q.sum(), frontier.weight_of(alpha) * unit
+
+
+def _upper_bound(
+    problem: Problem, inflection: float, q: np.ndarray, price: float, enough: float
+) -> float:
+    """Upper bound on the quality of models as diverse as P, by weak duality.
+
+    The maximum of U + price V over all models, minus price V(P), from the tangents of g
+    (or, beyond the inflection, its chords).
+
+    Args:
+        problem: the pair at P.
+        inflection: that of g.
+        q: the best model known.
+        price: the multiplier of diversity there.
+        enough: stop once the bound is at most this.
+    """
+    g, p, scores = problem.g, problem.p, problem.scores
+    values, _, error = duality.accurate_values(g, p)
+    # V(P) rounded down: the bound falls with it.
+    least = float(values.sum())
+    least -= duality.rounding(p.size, error) * float(np.abs(values).sum())
+    if inflection < 1:
+        found = _multipliers(g, scores, q)
+        return duality.concave_convex_bound(g, inflection, scores, least, enough, found)
+    possible = np.isfinite(scores)
+    if p[possible].min() == p[possible].max():
+        # By Jensen's inequality no other model on these texts is as diverse.
+        return problem.real_quality
+    unit = problem.spread / concave_convex.chord_height(g)
+    bound = float(scores.max())
+    # Near the greatest diversity the best multiplier is lost to rounding: try several.
+    for tried in (price, *(unit * np.geomspace(1e2, 1e8, 13))):
+        if bound <= enough:
+            break
+        x = np.asarray(frontier.maximise(g, scores, -1 / tried)[0])
+        new = duality.tangent_bound(g, scores, tried, x) - tried * least
+        bound = min(bound, new + duality.rounding(1) * (abs(new) + tried * abs(least)))
+    return bound
+
+
+def _multipliers(
+    g: Function, scores: np.ndarray, q: np.ndarray
+) -> tuple[float, float] | None:
+    r"""Multipliers $\eta$, $\nu$ with $u_i + \eta g'(q_i) = \nu$ at two texts of q."""
+    on = np.flatnonzero(q > 0)
+    best, worst = on[scores[on].argmax()], on[scores[on].argmin()]
+    slopes = g.compiled_jet(q).slope
+    rise, fall = scores[best] - scores[worst], slopes[worst] - slopes[best]
+    if not (rise > 0 and fall > 0):
+        return None
+    price = float(rise / fall)
+    return price, float(scores[best] + price * slopes[best])
+
+
+# --- Concave diversity: between two bounds --------------------------------------------
+def _convex(problem: Problem) -> Discrepancy:
+    """QDisc between two bounds, and DRate, for concave V."""
+    p, scores, diversity = problem.p, problem.scores, problem.form.diversity
+    face = interior_point.face_of(diversity, scores)
+    top = interior_point.most_diverse(face)
+    ends = _Ends(
+        interior_point.favoured(face, top, scores),
+        _most_diverse_on_modes(diversity, scores),
+        NOISE * top.size,
+    )
+    excess, claim = problem.diversity(ends.on_modes) - problem.real_diversity, ""
+    if excess >= -ends.noise:
+        q, price = ends.on_modes, 0.0
+        upper = float(scores.max()) - problem.real_quality
+    else:
+        best = interior_point.best_model(face, scores - problem.real_quality, p)
+        q, upper, price = best.q, best.upper, best.price
+        claim = _tried(face, best, p)
+    q = _repaired(problem, q, ends)
+    gain = max(float(expected_score(q - p, scores)), 0.0)
+    if gain > upper + CONTRADICTION * problem.spread + _rounding(problem, q):
+        raise interior_point.not_concave(
+            f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
+            "allow"
+        )
+    dominated_in = _dominated_in(problem, q, ends, price)
+    upper = max(upper, gain)
+    most_diverse = ends.most_diverse
+    everywhere = interior_point.face_of(diversity, np.zeros(p.size))
+    of_all = interior_point.most_diverse(everywhere)
+    if of_all.value > top.value + ends.noise:
+        most_diverse = everywhere.model(of_all.x)
+    q = {"quality": q, "diversity": ends.on_modes, None: p}[dominated_in]
+    status, fault = seal(problem, q, gain, upper, "certified")
+    claim += f". No seal: {fault}" if fault else ""
+    return Discrepancy(
+        qdisc=gain,
+        q=jnp.asarray(q),
+        status=status,
+        upper_bound=upper,
+        quality_range=_quality_range(scores, most_diverse),
+        most_diverse=jnp.asarray(most_diverse),
+        dominated_in=dominated_in,
+        reason=f"A convex problem, whose bounds are {upper - gain:.0e} apart{claim}.",
+    )
+
+
+def _tried(
+    face: interior_point.Face, best: interior_point.Optimum, p: np.ndarray
+) -> str:
+    """State the concavity that a bound assumes, unless a search refutes it."""
+    if best.tangent is None:
+        return ""
+    at, heights = (face.model(x) for x in (best.tangent.x, best.tangent.ends))
+    models = np.stack([p, best.q])
+    looks = look_for_violations(face.diversity, face.texts, at, heights, models)
+    return (
+        f" if V is concave, as the pair states; no violation found at {looks:,} models"
+    )
+
+
+def _most_diverse_on_modes(diversity: Functional, scores: np.ndarray) -> np.ndarray:
+    """Find the most diverse of the models of greatest quality."""
+    modes = np.where(scores == scores.max(), 0.0, -np.inf)
+    face = interior_point.face_of(diversity, modes)
+    if len(face.texts) == 1:  # a slope may be infinite there
+        return face.model(np.ones(1))
+    return face.model(interior_point.most_diverse(face).x)
+
+
+# --- Certificates ---------------------------------------------------------------------
+def _bound_of(form: Form) -> tuple[Bound, str]:
+    """What bounds QDisc, and its name in words."""
+    if form.code:
+        raise TypeError(f"there is no certificate: {only_tried(form.code)}")
+    if (bound := _methods(form)[1]) is None:
+        raise TypeError(
+            "an upper bound is known for BLEU of order 1 on texts of one length, for "
+            "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
+            "VendiPair and for a diversity that sums g(Q_i); got "
+            f"{pairs.name_of(form.pair)}"
+        )
+    return bound
+
+
+def _certified(problem: Problem, found: Discrepancy, **limits: Any) -> Discrepancy:
+    """A result with an upper bound, improved by the model that bounding found."""
     if found.status != "lower_bound":
         return found
-    bound, method = bounding_method(posed.form)
-    bounds = bound(posed, np.asarray(found.q), **limits)
-    gain, q, dominated_in = posed.gain(found.q), found.q, found.dominated_in
+    bound, method = _bound_of(problem.form)
+    bounds = bound(problem, np.asarray(found.q), **limits)
+    gain, q, dominated_in = problem.gain(found.q), found.q, found.dominated_in
     reason = found.reason
     # A difference within the margin of the local search is not an improvement.
-    if bounds.qdisc > gain + MARGIN * posed.spread:
+    if bounds.qdisc > gain + MARGIN * problem.spread:
         gain, q, dominated_in = bounds.qdisc, bounds.q, "quality"
         reason += " A local search improved on it."
     gain, upper = max(gain, 0.0), bounds.upper_bound
-    status, fault = seal(posed, np.asarray(q), gain, upper, "certified")
+    status, fault = seal(problem, np.asarray(q), gain, upper, "certified")
     reason += f" No seal: {fault}." if fault else ""
     return replace(
         found,
@@ -632,55 +709,25 @@ def _certified(posed: Problem, found: Discrepancy, **limits: Any) -> Discrepancy
     )
 
 
-def _refuse_code(form: pairs.Form) -> None:
-    if form.code:
-        raise TypeError(f"there is no certificate: {only_tried(form.code)}")
-
-
-def bounding_method(form: pairs.Form) -> tuple[Callable[..., Bounds], str]:
-    """Select what bounds QDisc from above, given the posed pair and a model."""
-    _refuse_code(form)
-    match form:
-        case pairs.Vendi():
-            return _convex, "a convex problem"
-        # For texts of one token the tails are the probabilities: a route of their own.
-        case (
-            pairs.Separable(pair=BleuPair(max_order=1))
-            | pairs.Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,))))
-        ):
-            return _tails, tails.METHOD
-        case pairs.Kernel() | pairs.Bleu(pair=BleuPair(num_self_references=1)):
-            return _relaxed, quadratic.METHOD
-        case pairs.Separable():
-            return envelope.envelope_bounds, envelope.ENVELOPE
-        case pairs.Bleu(pair=BleuPair(num_self_references=2)):
-            return _cubic, cubic.METHOD
-    raise TypeError(
-        "an upper bound is known for BLEU of order 1 on texts of one length, for "
-        "BLEU with one or two Self-BLEU references, for a KernelPair, for a "
-        "VendiPair and for a diversity that sums g(Q_i); got "
-        f"{pairs.name_of(form.pair)}"
-    )
-
-
-def _tails(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
-    pair = posed.form.pair
+def _tails(problem: Problem, start: np.ndarray, **limits: Any) -> Bounds:
+    pair = problem.form.pair
     references = float(pair.num_references), float(pair.num_self_references)
-    return tails.tail_bounds(posed, pair.space, references, start, **limits)
+    return tails.tail_bounds(problem, pair.space, references, start, **limits)
 
 
-def _relaxed(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
+def _relaxed(problem: Problem, start: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
-    return quadratic.relaxed_bounds(posed, pairs.quadratic_form(posed.form.pair), start)
+    kernel = pairs.quadratic_form(problem.form.pair)
+    return quadratic.relaxed_bounds(problem, kernel, start)
 
 
-def _cubic(posed: Problem, start: np.ndarray, **limits: Any) -> Bounds:
-    return cubic.cubic_bounds(posed, posed.form.pair.table, start, **limits)
+def _cubic(problem: Problem, start: np.ndarray, **limits: Any) -> Bounds:
+    return cubic.cubic_bounds(problem, problem.form.pair.table, start, **limits)
 
 
-def _convex(posed: Problem, _: np.ndarray, **limits: Any) -> Bounds:
+def _convex_bounds(problem: Problem, _: np.ndarray, **limits: Any) -> Bounds:
     _refuse_limits(limits)
-    return solve_or_search(posed)
+    return _solve(problem, None, NUM_STARTS)
 
 
 def _refuse_limits(limits: dict[str, Any]) -> None:
@@ -693,7 +740,7 @@ def _refuse_limits(limits: dict[str, Any]) -> None:
 
 def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     """Raise if a result belongs to another problem."""
-    advice = "call quality_discrepancy(pair, p, certify=True), which does both"
+    advice = 'call quality_discrepancy(pair, p, method="certified"), which does both'
     if not _is_same(pair, found.pair):
         raise ValueError(
             f"found must be about this pair, {pairs.name_of(pair)}; it is about "
@@ -745,8 +792,8 @@ def cubic_bound(pair: BleuPair, p: PerText, certificate: CubicCertificate) -> fl
     """
     match pair:
         case BleuPair(num_self_references=2):
-            posed = pairs.pose(pairs.bleu_form(pair), p)
-            return cubic.certificate_bound(posed, pair.table, certificate)
+            problem = pairs.pose(pairs.bleu_form(pair), p)
+            return cubic.certificate_bound(problem, pair.table, certificate)
     raise TypeError(
         "a cubic certificate is for BLEU with two Self-BLEU references; got "
         f"{pairs.name_of(pair)}"

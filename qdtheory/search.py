@@ -211,7 +211,6 @@ TOLERANCE = 1e-5
 # the relative difference of equal diversities, the rounding of some hundred terms.
 SGD_STEPS, LEARNING_RATES, PENALTY, MOMENTUM = 5000, (0.1, 1.0, 10.0), 2.0, 0.9
 SAME = 64 * EPS
-Method = Literal["ascent", "penalty"]
 
 
 def quality_of(pair: Pair, p: Array, q: Array) -> Array:
@@ -249,7 +248,7 @@ class Search(Record):
             its excess over that of a single text.
         num_starts: total number of starts in all rounds, for each of the two models.
         num_steps: number of steps per model, in all rounds and the polish.
-        learning_rate: that of the best iterate for "penalty", otherwise None.
+        learning_rate: that of the best iterate for "sgd", otherwise None.
     """
 
     q: Float[Array, "*batch texts"]
@@ -269,7 +268,7 @@ def search(
     pair: Pair,
     p: Float[ArrayLike, "*batch texts"],
     *,
-    method: Method = "ascent",
+    method: Literal["ascent", "sgd"] = "ascent",
     num_starts: int = NUM_STARTS,
     key: PRNGKeyArray | None = None,
 ) -> Search:
@@ -279,7 +278,7 @@ def search(
         pair: any differentiable pair; a batch shares its compiled code, in parallel:
             on the cores, or shared out among JAX's devices where there are several.
         p: the real distribution, shape (N,), or a batch of them, shape (batch, N).
-        method: "ascent", or "penalty": the paper's method, SGD with momentum 0.9 on the
+        method: "ascent", or "sgd": the paper's method, SGD with momentum 0.9 on the
             logits for $U - 2 \max(0, V(P) - V(Q))$, from log P, 5,000 steps at each of
             the rates 0.1, 1 and 10; returns the best feasible iterate. The paper has
             the 2; momentum, steps and rates are ours, as it does not tell its own.
@@ -294,7 +293,7 @@ def search(
             the method is unknown, or there are fewer than 4 starts.
 
     References:
-        Li et al. 2020, section 6.1 and appendix G.1, for "penalty".
+        Li et al. 2020, section 6.1 and appendix G.1, for "sgd".
 
     Claims: N8.5, N8.10.
 
@@ -318,7 +317,7 @@ def search_posed(
     key: PRNGKeyArray | None = None,
 ) -> Search:
     """Search for a model at each of several real distributions of one pair."""
-    one_of(("ascent", "penalty"), method=method)
+    one_of(("ascent", "sgd"), method=method)
     within(num_starts=num_starts, low=NUM_POLISHED)
     pair = known_to_jax(posed[0].form.pair, posed[0].p)
     key = jax.random.key(0) if key is None else key

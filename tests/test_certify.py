@@ -103,9 +103,9 @@ def test_parameters_tell_pairs_apart():
     space = qd.TextSpace(2, 2)
     found = qd.quality_discrepancy(qd.BleuPair(space, 1, 2, 9), p)
     pair = qd.BleuPair(space, 1, 2, 3)
-    with pytest.raises(ValueError, match=r"certify=True\), which does both"):
+    with pytest.raises(ValueError, match=r'method="certified"\), which does both'):
         qd.certify(pair, p, found)
-    certified = qd.quality_discrepancy(pair, p, certify=True)
+    certified = qd.quality_discrepancy(pair, p, method="certified")
     assert certified.status == "certified"
     assert certified.upper_bound < 0.0088 < found.qdisc
     kernel = np.eye(4)
@@ -120,7 +120,7 @@ def test_parameters_tell_pairs_apart():
 def test_what_a_result_says_of_its_model_is_computed_anew():
     space = qd.TextSpace(2, 2)
     pair, p = qd.BleuPair(space, 1, 2, 3), np.array([0.4, 0.3, 0.2, 0.1])
-    honest = qd.quality_discrepancy(pair, p, certify=True)
+    honest = qd.quality_discrepancy(pair, p, method="certified")
     boast = dataclasses.replace(honest, status="lower_bound", qdisc=0.07)
     found = qd.certify(pair, p, boast)
     assert found.qdisc == pytest.approx(honest.qdisc, abs=1e-12)
@@ -133,10 +133,10 @@ def test_what_a_result_says_of_its_model_is_computed_anew():
 
 def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypatch):
     p = np.full(4, 0.25)
-    exact = qd.quality_discrepancy(qd.LL_NRR, p, certify=True)
+    exact = qd.quality_discrepancy(qd.LL_NRR, p, method="certified")
     assert exact.status == "exact"
     monkeypatch.delattr("qdtheory.discrepancy.search_posed")
     pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3)
     pair = dataclasses.replace(pair, space=qd.TextSpace(2, 2), smoothing="epsilon")
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):
-        qd.quality_discrepancy(pair, p, certify=True)
+        qd.quality_discrepancy(pair, p, method="certified")

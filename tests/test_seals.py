@@ -182,7 +182,7 @@ def test_a_search_certified_in_another_unit():
     p = np.array([0.3, 0.3, 0.4])
     one, small = (
         qd.quality_discrepancy(
-            qd.KernelPair(unit * KERNELS["certified"]), p, certify=True
+            qd.KernelPair(unit * KERNELS["certified"]), p, method="certified"
         )
         for unit in (1.0, 1e-6)
     )

@@ -69,7 +69,7 @@ def test_membership_is_solved_exactly():
 def test_never_below_the_papers_method(num_references):
     pair = qd.BleuPair(SPACE, 2, num_references, num_references)
     p = np.stack([oracle(SPACE, 0, sigma) for sigma in (0.5, 1.0, 2.0)])
-    ours, theirs = (search(pair, p, method=m) for m in ("ascent", "penalty"))
+    ours, theirs = (search(pair, p, method=m) for m in ("ascent", "sgd"))
     assert (ours.gain >= 1.05 * theirs.gain).all()
     assert (theirs.gain > 0).all()
     # The last digits come slowly where an optimum is all but flat.
@@ -160,7 +160,7 @@ def test_nonlinear_quality_and_a_class_jax_does_not_know():
 @pytest.mark.slow
 def test_texts_of_infinite_score_stay_out():
     p = np.array([0.6, 0.3, 0.1, 0.0])
-    for method in ("ascent", "penalty"):
+    for method in ("ascent", "sgd"):
         found = search(qd.LL_NRR, p, method=method)
         inside = search(qd.LL_NRR, p[:3], method=method)
         assert found.q[3] == 0
@@ -351,7 +351,7 @@ def test_the_papers_curve_is_sgd_with_momentum():
             velocity = 0.9 * velocity + q * (slope - q @ slope)
             logits = logits - rate * velocity
         assert curve[:200] == pytest.approx(expected, rel=1e-9, nan_ok=True)
-    found = qd.search.search(qd.LL_NRR, p, method="penalty")
+    found = qd.search.search(qd.LL_NRR, p, method="sgd")
     assert float(found.gain) == pytest.approx(np.nanmax(gains), rel=1e-12)
     best = np.nan_to_num(gains).max(axis=1).argmax()
     assert float(found.learning_rate) == (0.1, 1.0, 10.0)[best]

@@ -58,7 +58,9 @@ def gains_in_50_digits(f, g, p, q):
         p, q = ([Fraction(float(v)) for v in side] for side in (p, q))
         p[-1], q[-1] = 1 - sum(p[:-1]), 1 - sum(q[:-1])
         p, q = ([mpmath.mpf(v.numerator) / v.denominator for v in s] for s in (p, q))
-        score, bonus = (sympy.lambdify(X, h.symbolic(X), "mpmath") for h in (f, g))
+        score, bonus = (
+            sympy.lambdify(X, h.formula.symbolic(X), "mpmath") for h in (f, g)
+        )
         quality = sum((b - a) * score(a) for a, b in zip(p, q, strict=True))
         diversity = sum(bonus(b) - bonus(a) for a, b in zip(p, q, strict=True))
     return quality, diversity
@@ -69,7 +71,7 @@ def beaten(f, g, num_texts, rng, num_points=12):
     for _ in range(num_points):
         p = rng.dirichlet(np.full(num_texts, rng.choice([0.4, 1.0, 4.0]))) + 1e-9
         p = p / p.sum()
-        score, slope = f.value(p), g.jet(p).slope
+        score, slope = f.jet(p).value, g.jet(p).slope
         if not np.isfinite([score, slope]).all():
             continue
         u, v = score - score.mean(), slope - slope.mean()
@@ -83,7 +85,9 @@ def beaten(f, g, num_texts, rng, num_points=12):
         q = p + np.outer(np.geomspace(1, 1e-7, 15), steps).reshape(-1, num_texts)
         q = np.concatenate([q, 2 * p - q])
         q = q[q.min(axis=1) > 0]
-        gains = np.stack([(q - p) @ score, g.value(q).sum(1) - g.value(p).sum()])
+        gains = np.stack(
+            [(q - p) @ score, g.jet(q).value.sum(1) - g.jet(p).value.sum()]
+        )
         for i in np.argsort(-np.nan_to_num(gains, nan=-1).min(axis=0))[:2]:
             if min(gains[:, i]) > 0 and min(gains_in_50_digits(f, g, p, q[i])) > 0:
                 return p, q[i]

@@ -88,12 +88,12 @@ def _discrepancies(pair, rows: dict[str, Any], certified: bool) -> dict[str, Any
     """QDisc of each real distribution, by its name."""
     from qdtheory import quality_discrepancy
 
-    results = {}
+    results, method = {}, "certified" if certified else None
     with progress(len(rows)) as step:
         for name, row in rows.items():
             step(f"QDisc of {pair.name}, {name}")
             with told(ValueError, TypeError, ImportError):
-                results[name] = quality_discrepancy(pair, row, certify=certified)
+                results[name] = quality_discrepancy(pair, row, method=method)
     return results
 
 

@@ -187,6 +187,14 @@ def _measured(
     return 16 * np.min(missed, axis=0)
 
 
+def is_defined(metrics: Metrics, p: TextVector) -> bool:
+    """Whether the metrics and their gradients are finite at P, as the tests need."""
+    return bool(
+        np.isfinite(metrics.gradients(p)).all()
+        and np.isfinite(metrics.values(p, p[None])).all()
+    )
+
+
 def examine(metrics: Metrics, p: TextVector) -> Finding:
     """Apply the first-order condition at one positive P, then the second-order one."""
     gradients = metrics.gradients(p)

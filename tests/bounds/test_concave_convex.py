@@ -142,9 +142,9 @@ def test_real_distribution_that_maximises_diversity_on_the_wrong_text():
     ids=["convex", "linear", "wave", "tent", "undefined"],
 )
 def test_other_shapes_are_refused(g, message):
-    with pytest.raises(ValueError, match=message):
-        inflection_point(g)
     pair = qd.SeparablePair(qd.functions.CR, g)
+    with pytest.raises(ValueError, match=message):
+        inflection_point(pair.g)
     with pytest.raises(ValueError, match=f"{message}|must be a finite"):
         quality_discrepancy(pair, np.array([0.6, 0.4]), method="exact")
 

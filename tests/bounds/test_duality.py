@@ -11,6 +11,7 @@ from qdtheory import discrepancy
 from qdtheory.bounds.concave_convex import inflection_point
 from qdtheory.bounds.duality import concave_convex_bound, tangent_bound
 from qdtheory.formulas.expressions import Expression
+from qdtheory.functions import as_function
 
 CONCAVE = ["-x**2", "-x*log(x)", "x - x**3", "2*sqrt(x)", "log(x + 0.1)"]
 CONCAVE_CONVEX = ["-2*x**2 + x**3", "-x*log(x) + 1.5*x**2", "-x*(1 - (1 - x)**20)"]
@@ -28,7 +29,7 @@ def test_no_model_exceeds_a_bound_by_tangents(text):
         scores, price = rng.normal(size=n), 10 ** rng.uniform(-3, 3)
         # Any points at all; those of no model too.
         for points in (rng.uniform(size=n), rng.dirichlet(np.ones(n)), np.zeros(n)):
-            bound = tangent_bound(g, scores, price, points)
+            bound = tangent_bound(as_function(g, "g"), scores, price, points)
             assert bound >= (q @ scores + price * g.value(q).sum(axis=1)).max()
 
 
@@ -39,7 +40,7 @@ def test_bound_by_tangents_is_rounded_up_and_tight(text):
     pair = qd.LinearPair(lambda p: jnp.asarray(scores), g)
     for price in (0.01, 1.0, 100.0):
         q = np.asarray(qd.pareto_optimum(pair, np.full(5, 0.2), -1 / price).q)
-        bound = tangent_bound(g, scores, price, q)
+        bound = tangent_bound(as_function(g, "g"), scores, price, q)
         with mpmath.workdps(50):
             # The same maximum by its definition: no more, and less by rounding alone.
             value = sum(
@@ -62,7 +63,7 @@ def exactly(text, x):
 @pytest.mark.parametrize("text", CONCAVE_CONVEX)
 def test_no_model_exceeds_a_bound_by_boxes(text):
     g, rng = Expression(text), np.random.default_rng(3)
-    c = inflection_point(g)
+    c = inflection_point(as_function(g, "g"))
     for n in (2, 4):
         q = np.maximum(models(rng, n, 200_000), 1e-300)
         values = g.value(q).sum(axis=1)
@@ -71,7 +72,7 @@ def test_no_model_exceeds_a_bound_by_boxes(text):
             least = float(g.value(p).sum())
             best = (q[values >= least] @ scores).max(initial=float(p @ scores))
             enough = best + 0.03 * np.ptp(scores)
-            bound = concave_convex_bound(g, c, scores, least, enough)
+            bound = concave_convex_bound(as_function(g, "g"), c, scores, least, enough)
             assert bound >= best
             # A fifth of a million models miss the best one by less than this.
             assert bound <= best + 0.1 * np.ptp(scores)

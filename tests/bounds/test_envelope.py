@@ -45,16 +45,17 @@ def envelope_optimum(scores, g, least, x):
 @pytest.mark.parametrize("text", SHAPES)
 def test_the_shape_is_that_of_a_grid(text):
     g = qd.Expression(text)
-    shape, x = shape_of(g), np.linspace(0, 1, 20_001)
-    curvature = as_function(g, "g").jet(x).curvature
+    read = as_function(g, "g")
+    shape, x = shape_of(read), np.linspace(0, 1, 20_001)
+    curvature = read.jet(x).curvature
     inside = np.any(
         [(low <= x) & (x <= high) for low, high in shape.concave] or [x < 0], axis=0
     )
     # All but the undecided stretches around an inflection are told right.
     assert (curvature[inside] <= 1e-9).all()
     assert np.mean((curvature <= 0) & ~inside) <= 1e-3
-    value, least, greatest = _enclosed(g, x[None, ::400])
-    jet = as_function(g, "g").jet(x[None, ::400])
+    value, least, greatest = _enclosed(read, x[None, ::400])
+    jet = read.jet(x[None, ::400])
     assert np.abs(value - jet.value).max() <= 1e-13
     assert (least - 1e-12 <= jet.slope).all()
     assert (jet.slope <= greatest + 1e-12).all()

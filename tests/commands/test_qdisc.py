@@ -90,8 +90,8 @@ def test_a_gain_by_rounding_is_shown_as_none(folder):
 
 
 def test_a_rate_above_1_is_explained(folder, monkeypatch):
-    def found(pair, p, certify):
-        return replace(exact(pair, p, certify=certify), quality_range=1e-3)
+    def found(pair, p, method):
+        return replace(exact(pair, p, method=method), quality_range=1e-3)
 
     exact = qd.quality_discrepancy
     said = "DRate exceeds 1: the most diverse model beats P in quality."

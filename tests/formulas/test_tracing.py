@@ -51,7 +51,7 @@ def distinct_words(q):
 METHODS = {
     "qdisc": qd.quality_discrepancy,
     "search": qd.search.search,
-    "certify": lambda pair, p: qd.quality_discrepancy(pair, p, certify=True),
+    "certify": lambda pair, p: qd.quality_discrepancy(pair, p, method="certified"),
     "check": qd.check_compatibility,
 }
 

@@ -301,8 +301,7 @@ def test_discrepancy_of_mismatched_pairs_by_a_conic_solver(pair):
 def test_witnesses_against_mismatched_pairs_hold_in_50_digits(pair, num_texts):
     witness = qd.check_compatibility(pair, num_texts=num_texts).witness
     assert witness.p.size == num_texts
-    formulas = pair.f.formula, pair.g.formula
-    gains = gains_in_50_digits(*formulas, witness.p, witness.q)
+    gains = gains_in_50_digits(pair.f, pair.g, witness.p, witness.q)
     assert min(gains) > 0
     told = witness.quality_gain, witness.diversity_gain
     assert [*map(float, gains)] == pytest.approx(told, rel=1e-6)
