@@ -46,17 +46,17 @@ class Bounds(Record, Shown):
         return self.upper_bound - self.qdisc
 
 
-def require_few_texts(posed: Problem, most: int) -> None:
+def require_few_texts(problem: Problem, most: int) -> None:
     """Raise if a bound would take too long."""
-    if posed.p.size > most:
+    if problem.p.size > most:
         raise ValueError(
-            f"this bound takes {most} texts at most, got {posed.p.size}; take a "
+            f"this bound takes {most} texts at most, got {problem.p.size}; take a "
             "smaller space"
         )
 
 
 def sealed_bounds(
-    posed: Problem,
+    problem: Problem,
     q: np.ndarray,
     upper: float,
     method: str,
@@ -65,15 +65,15 @@ def sealed_bounds(
     evidence: Any = None,
 ) -> Bounds:
     """Seal a model as diverse as P and a claimed bound, unless they contradict."""
-    gain = posed.gain(q)
+    gain = problem.gain(q)
     # The gain is attained: beyond its rounding, a bound below it is wrong, as is NaN.
-    if not gain <= upper + CONTRADICTION * posed.spread:
+    if not gain <= upper + CONTRADICTION * problem.spread:
         raise RuntimeError(
             f"a model gains {gain:.9g}, more than the bound {upper:.9g}, which is "
             "wrong then; please report this pair and P"
         )
     upper = float(max(gain, upper))  # below the gain by rounding only
-    status, fault = seal(posed, q, gain, upper, "certified")
+    status, fault = seal(problem, q, gain, upper, "certified")
     reason = f"Bounded by {method}."
     if fault:
         reason = f"No seal: {fault}. {reason}"

@@ -99,27 +99,27 @@ class CubicCertificate(Record):
 
 
 def cubic_bounds(
-    posed: Problem,
+    problem: Problem,
     table: BleuTable,
     start: np.ndarray,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
 ) -> bounds.Bounds:
     """Bound QDisc of BLEU with two Self-BLEU references, by its table."""
-    program, p = _program(posed, table), posed.p
+    program, p = _program(problem, table), problem.p
     unit, n = float(np.ptp(program.gains)), p.size
     if unit <= program.error:  # up to rounding no model has another quality than P
         zero = CubicCertificate(0.0, np.zeros((n, n, n)), np.zeros((n, n)), 0.0)
         upper = _bound(program, zero)
-        return bounds.sealed_bounds(posed, p, upper, METHOD, evidence=zero)
+        return bounds.sealed_bounds(problem, p, upper, METHOD, evidence=zero)
     width = tolerance * unit
 
     def climb(q: np.ndarray) -> np.ndarray:
         scores, q = program.gains / unit, q / q.sum()
         return climb_from(scores, program.spent, program.budget, q)
 
-    q = max([p, start, climb(start)], key=posed.gain)
-    lower = posed.gain(q)
+    q = max([p, start, climb(start)], key=problem.gain)
+    lower = problem.gain(q)
     iterates = _iterates(program, q, lower)
     upper, certificate, steps = np.inf, None, 0
     while certificate is None or (upper - lower > width and steps < max_steps):
@@ -136,8 +136,8 @@ def cubic_bounds(
             # proportional to mixtures of the Q's.
             heaviest = marginal[np.argsort(marginal.sum(axis=1), kind="stable")[:-4:-1]]
             models = [climb(model) for model in (marginal.sum(axis=0), *heaviest)]
-            better = max([q, *models], key=posed.gain)
-            gain = posed.gain(better)
+            better = max([q, *models], key=problem.gain)
+            gain = problem.gain(better)
             # (c) and the units depend on f and Q: start anew if they move by much.
             if gain > lower + width / 10:
                 iterates = _iterates(program, better, gain)
@@ -145,15 +145,15 @@ def cubic_bounds(
     # (1) bounds the models that gain f or more, and the others gain less than f.
     upper = max(upper, certificate.floor)
     return bounds.sealed_bounds(
-        posed, q, upper, METHOD, steps=steps, evidence=certificate
+        problem, q, upper, METHOD, steps=steps, evidence=certificate
     )
 
 
 def certificate_bound(
-    posed: Problem, table: BleuTable, certificate: CubicCertificate
+    problem: Problem, table: BleuTable, certificate: CubicCertificate
 ) -> float:
     """Upper bound on QDisc from a certificate of any origin."""
-    program = _program(posed, table)
+    program = _program(problem, table)
     n = program.gains.size
     price, grams, gram = certificate.price, certificate.grams, certificate.gram
     if grams.shape != (n, n, n) or gram.shape != (n, n):
@@ -197,9 +197,9 @@ class CubicProgram:
         return entries[self.place].reshape(self.tensor.shape)
 
 
-def _program(posed: Problem, table: BleuTable) -> CubicProgram:
-    bounds.require_few_texts(posed, MAX_TEXTS)
-    p, scores, n = posed.p, posed.scores, posed.p.size
+def _program(problem: Problem, table: BleuTable) -> CubicProgram:
+    bounds.require_few_texts(problem, MAX_TEXTS)
+    p, scores, n = problem.p, problem.scores, problem.p.size
     tensor, rounding = _self_bleu(table, n)
     # One number for each multiset of three texts: that of its ascending indices.
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
@@ -212,7 +212,7 @@ def _program(posed: Problem, table: BleuTable) -> CubicProgram:
         rounding=rounding,
         # Of u_x and of U(P): the errors of both scores, as `score_error` counts two
         # units of roundoff (EPS) where one is due, and the sum of N products.
-        error=posed.score_error + bounds.constant_gain(scores),
+        error=problem.score_error + bounds.constant_gain(scores),
         index=np.stack([codes // n**2, codes // n % n, codes % n]),
         place=place,
         count=count.astype(float),

@@ -30,16 +30,16 @@ MAX_TEXTS = 128
 
 
 def relaxed_bounds(
-    posed: Problem, quadratic: tuple[np.ndarray, float], start: np.ndarray
+    problem: Problem, quadratic: tuple[np.ndarray, float], start: np.ndarray
 ) -> bounds.Bounds:
     """Bound QDisc for V = -Q'KQ, given K and the error bound of an entry."""
-    bounds.require_few_texts(posed, MAX_TEXTS)
-    p, scores = posed.p, posed.scores
-    error = posed.score_error
+    bounds.require_few_texts(problem, MAX_TEXTS)
+    p, scores = problem.p, problem.scores
+    error = problem.score_error
     units = bounds.in_units(scores, p, error)
     if units is None:
         upper = bounds.constant_gain(scores, error)
-        return bounds.sealed_bounds(posed, p, upper, METHOD)
+        return bounds.sealed_bounds(problem, p, upper, METHOD)
     # The solver's tolerances are absolute: scores and K are rescaled to [0, 1].
     kernel, budget, rounding = _unit_kernel(*quadratic, p)
     upper, mixture, steps = _relaxed(units.scores, kernel, budget + rounding)
@@ -56,9 +56,9 @@ def relaxed_bounds(
         for q in starts
         if q.sum() > 0  # the solver may have failed
     ]
-    q = max([p, start, *climbed], key=posed.gain)
+    q = max([p, start, *climbed], key=problem.gain)
     upper = units.gain(upper)
-    return bounds.sealed_bounds(posed, q, upper, METHOD, steps=steps)
+    return bounds.sealed_bounds(problem, q, upper, METHOD, steps=steps)
 
 
 def _unit_kernel(

@@ -42,7 +42,7 @@ PENALTY = 1e5
 
 
 def tail_bounds(
-    posed: Problem,
+    problem: Problem,
     space: TextSpace,
     references: tuple[float, float],
     start: np.ndarray,
@@ -50,17 +50,17 @@ def tail_bounds(
     max_steps: int = 1000,
 ) -> bounds.Bounds:
     """Bound QDisc of BLEU-1 of (n, k) references, on texts of one length."""
-    scores, error = posed.scores, posed.score_error
-    if bounds.in_units(scores, posed.p, error) is None:
+    scores, error = problem.scores, problem.score_error
+    if bounds.in_units(scores, problem.p, error) is None:
         upper = bounds.constant_gain(scores, error)
-        return bounds.sealed_bounds(posed, posed.p, upper, METHOD)
-    program, vertex_of = _program(space, *references, posed.p)
+        return bounds.sealed_bounds(problem, problem.p, upper, METHOD)
+    program, vertex_of = _program(space, *references, problem.p)
     quality = float(program.weights @ program.real)
     support = np.zeros(len(program.vertices), bool)  # of all relaxations' optima
 
     # Boxes are bounded in w . T: what a model gains is added to that of P.
     def value(q: np.ndarray) -> float:
-        return quality + posed.gain(q) / program.unit
+        return quality + problem.gain(q) / program.unit
 
     # A local search's time grows as N^3, and few vertices are of use.
     def climb(box: Box) -> np.ndarray:
@@ -77,14 +77,14 @@ def tail_bounds(
         support[box.q > 0] = True
         return box
 
-    best = max([posed.p, start], key=value)
+    best = max([problem.p, start], key=value)
     ends = np.zeros_like(program.real), np.ones_like(program.real)
     root = *ends, np.empty((0, 3)), program.real
     bound, best, splits = branch_and_bound(
         bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
     upper = program.unit * (bound - quality + program.rounding)
-    return bounds.sealed_bounds(posed, best, upper, METHOD, steps=splits)
+    return bounds.sealed_bounds(problem, best, upper, METHOD, steps=splits)
 
 
 @dataclass(frozen=True)
