@@ -40,6 +40,7 @@ from qdtheory.bounds import (
 from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
+from qdtheory.bounds.multipliers import concave_convex_bound
 from qdtheory.bounds.seal import distinguishable, seal
 from qdtheory.distributions import check_distribution, rounded
 from qdtheory.formulas.code import only_tried
@@ -564,7 +565,7 @@ def _upper_bound(
     least -= duality.rounding(p.size, error) * float(np.abs(values).sum())
     if inflection < 1:
         found = _multipliers(g, scores, q)
-        return duality.concave_convex_bound(g, inflection, scores, least, enough, found)
+        return concave_convex_bound(g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model on these texts is as diverse.
