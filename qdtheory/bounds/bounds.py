@@ -74,9 +74,7 @@ def sealed_bounds(
         )
     upper = float(max(gain, upper))  # below the gain by rounding only
     status, fault = seal(problem, q, gain, upper, "certified")
-    reason = f"Bounded by {method}."
-    if fault:
-        reason = f"No seal: {fault}. {reason}"
+    reason = (f"No seal: {fault}. " if fault else "") + f"Bounded by {method}."
     return Bounds(
         gain, upper, jnp.asarray(q), status, reason, steps=steps, evidence=evidence
     )

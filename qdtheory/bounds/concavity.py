@@ -160,18 +160,16 @@ def _searched_once(
     allowed = np.isin(np.arange(size), some)
     corners = np.eye(size)[some]
     corners = corners[rng.permutation(len(corners))[:MAX_SEGMENTS]]
-    starts, ends = [_without(allowed / len(some), corners, allowed)], [corners]
-    starts.append(corners)
-    ends.append(np.roll(corners, 1, axis=0))
+    start = _without(allowed / len(some), corners, allowed)
+    segments = [(start, corners), (corners, np.roll(corners, 1, axis=0))]
     # Near the boundary, where most mass is on few texts, and anywhere.
     for concentration in (0.1, 1.0):
         models = np.zeros((2, MAX_SEGMENTS // 2, size))
-        models[:, :, some] = rng.dirichlet(
-            np.full(len(some), concentration), (2, MAX_SEGMENTS // 2)
-        )
-        starts.append(models[0])
-        ends.append(models[1])
-    return _searched(diversity, allowed, np.vstack(starts), np.vstack(ends))
+        alphas = np.full(len(some), concentration)
+        models[:, :, some] = rng.dirichlet(alphas, (2, MAX_SEGMENTS // 2))
+        segments.append((models[0], models[1]))
+    starts, ends = map(np.vstack, zip(*segments, strict=True))
+    return _searched(diversity, allowed, starts, ends)
 
 
 def _searched(

@@ -155,13 +155,15 @@ def certificate_bound(
     """Upper bound on QDisc from a certificate of any origin."""
     program = _program(problem, table)
     n = program.gains.size
-    price, grams, gram = certificate.price, certificate.grams, certificate.gram
-    if grams.shape != (n, n, n) or gram.shape != (n, n):
+    shapes = certificate.grams.shape, certificate.gram.shape
+    if shapes != ((n, n, n), (n, n)):
         raise ValueError(
             f"a certificate for {n} texts has matrices of shape {(n, n, n)} and "
-            f"{(n, n)}, got {grams.shape} and {gram.shape}"
+            f"{(n, n)}, got {shapes[0]} and {shapes[1]}"
         )
-    within(price=price, low=0)  # else the first term added in (1) may be negative
+    within(
+        price=certificate.price, low=0
+    )  # else the first term added in (1) may be negative
     return max(certificate.floor, _bound(program, certificate))
 
 
@@ -442,12 +444,9 @@ def _balanced(previous: _State, state: _State) -> _State:
     The first is the distance of T from its copies, and the second, in units of rho, how
     far these moved: a larger rho makes the first smaller and the second larger.
     """
-    copies = np.stack([state.slices, state.summed])
-    moves = copies - [previous.slices, previous.summed]
-    primal, dual = (
-        np.hypot(np.linalg.norm(x), np.linalg.norm(y))
-        for x, y in (state.tensor - copies, moves)
-    )
+    norm, x, y = np.linalg.norm, state.slices, state.summed
+    primal = np.hypot(norm(state.tensor - x), norm(state.tensor - y))
+    dual = np.hypot(norm(x - previous.slices), norm(y - previous.summed))
     ratio = np.sqrt((primal + TINY) / (dual + TINY))
     factor = float(np.clip(ratio, 1 / MAX_FACTOR, MAX_FACTOR))
     # The multipliers themselves stay; in units of rho they change.

@@ -35,13 +35,7 @@ from qdtheory.bounds.shapes import Shape, enclosed, shape_of
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import ball
 from qdtheory.functions import Function, ScalarFunction, as_function
-from qdtheory.support.numbers import (
-    EPS,
-    LEAST_PROBABILITY,
-    PerText,
-    TextVector,
-    within,
-)
+from qdtheory.support.numbers import EPS, LEAST_PROBABILITY, PerText, TextVector, within
 
 # Replaces a price of 0 in divisions.
 LEAST_PRICE = 1e-30

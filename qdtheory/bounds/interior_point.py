@@ -74,9 +74,8 @@ class Face:
         """V at a model, with its derivatives."""
         parts = _derivatives(self.diversity, self.model(x))
         value, slope, hessian = (np.asarray(part) for part in parts)
-        if len(self.texts) < self.size:
-            some = list(self.texts)
-            slope, hessian = slope[some], hessian[np.ix_(some, some)]
+        some = list(self.texts)
+        slope, hessian = slope[some], hessian[np.ix_(some, some)]
         if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):
             raise ValueError(
                 "the diversity must have finite first and second derivatives at "
@@ -207,8 +206,7 @@ def best_model(face: Face, gains: TextVector, p: TextVector) -> Optimum:
     start = face.tangent(between / between.sum())
     require_semidefinite(start)
     unit = float(np.ptp(gains))
-    best, gain, upper, price = real, 0.0, float(gains.max()), 0.0
-    tangent = None
+    best, gain, upper, price, tangent = real, 0.0, float(gains.max()), 0.0, None
     if start.value > least and unit > 0:
         for at, price in follow_path(face.program(gains, least), start, unit):
             _require_concave(at, real, value)
@@ -258,14 +256,10 @@ class Program:
     rows: Float[np.ndarray, "sums some"]  # disjoint sets of texts, as rows of 0 and 1
     sums: Float[np.ndarray, " sums"]  # what x sums to on each
 
-    @property
-    def bounded(self) -> bool:
-        """Whether V is required, not maximised."""
-        return self.least > -np.inf
-
     def central_price(self, at: Tangent, mu: float) -> float:
         """The price of diversity at a point of the central path, by (1)."""
-        return mu / (at.value - self.least) if self.bounded else 1.0
+        # V that is maximised has the price 1.
+        return mu / (at.value - self.least) if self.least > -np.inf else 1.0
 
     def centred(self, slope: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Project out the multipliers of the sums: they would swamp the other terms.
@@ -331,9 +325,9 @@ def follow_path(
         steps = program.newton(at, price, z, mu)
         if steps is None:
             return
-        # (2); V that is maximised has the price 1.
+        # (2)
         (a, b), new_price = steps, 1.0
-        if program.bounded:
+        if program.least > -np.inf:
             slack = at.value - program.least
             new_price = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
         dx = a + new_price * b

@@ -52,14 +52,11 @@ def concave_convex_bound(
     best, unit = float(finite.max()), float(np.ptp(finite))
     if unit == 0 or target >= best:
         return best
-    # Scores in [0, 1], best first; a text of score -inf adds g(0) to V, and nothing else.
+    # Scores in [0, 1], best first; a text of score -inf adds g(0) to V and no more.
     at_zero = float(g.compiled_jet(np.zeros(1)).value[0])
-    program = SeparableProgram(
-        g,
-        1 + np.sort((finite - best) / unit)[::-1],
-        least - (scores.size - finite.size) * at_zero,
-        two_pieces(g, inflection),
-    )
+    least = least - (scores.size - finite.size) * at_zero
+    scores = 1 + np.sort((finite - best) / unit)[::-1]
+    program = SeparableProgram(g, scores, least, two_pieces(g, inflection))
     if multipliers:
         multipliers = multipliers[0] / unit, 1 + (multipliers[1] - best) / unit
     target = 1 + (target - best) / unit
@@ -70,12 +67,9 @@ def concave_convex_bound(
 
 
 def _greatest_bound(
-    program: SeparableProgram,
-    inflection: float,
-    target: float,
-    multipliers: tuple[float, float] | None,
+    program: SeparableProgram, inflection: float, target: float, pair: tuple | None
 ) -> float:
-    """The greatest bound of the boxes of the best text's probability."""
+    """The greatest bound of boxes of the best text; `pair` is a price and a level."""
     n = program.scores.size
     # The inflection is known up to rounding; allow for texts slightly beyond it.
     low, high = np.zeros(n), np.full(n, min(inflection * (1 + 1e-10), 1.0))
@@ -85,8 +79,8 @@ def _greatest_bound(
         low[0], high[0] = box = boxes.pop()
         bound, tried = np.inf, tried + 1
         # Most boxes are settled by the multipliers of the optimum, without a program.
-        if multipliers:
-            bound = min(bound, program.bound(*multipliers, low, high))
+        if pair:
+            bound = min(bound, program.bound(pair[0], pair[1], low, high))
         if bound > target:
             part = low, high, np.full((1, n), 1 / n)
             bound = min(bound, bounded(program, part, target).bound)
@@ -98,15 +92,11 @@ def _greatest_bound(
     return greatest
 
 
-def bounded(
-    program: SeparableProgram,
-    part: tuple[np.ndarray, np.ndarray, np.ndarray],
-    target: float,
-) -> Box:
+def bounded(program: SeparableProgram, part: tuple, target: float) -> Box:
     """Minimise the bound of a box over the multipliers by cutting planes.
 
-    The box keeps the x of (1) whose mixture is the optimum; a gap is from g to its
-    envelope.
+    The part is the box's ends and rows of x to begin with. The box keeps the x of (1)
+    whose mixture is the optimum; a gap is from g to its envelope.
     """
     low, high, columns = part
     x = np.clip(np.vstack([columns, low, high]), low, high)
@@ -121,8 +111,8 @@ def bounded(
         height = level - price * program.least + maxima.max(axis=1).sum()
         if height < bound:
             bound, best = height, (price, level)
-        # The least bound of the box is from `floor` to `bound`: stop where that may gain
-        # a twentieth of what is above the target, as a split gains more.
+        # The least bound of the box is from `floor` to `bound`: stop where that is a
+        # twentieth of what is above the target, as a split gains more.
         close = bound - floor <= 0.05 * (bound - target)
         if bound <= target or close or len(x) > MAX_COLUMNS:
             break

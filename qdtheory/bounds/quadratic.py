@@ -34,8 +34,7 @@ def relaxed_bounds(
 ) -> bounds.Bounds:
     """Bound QDisc for V = -Q'KQ, given K and the error bound of an entry."""
     bounds.require_few_texts(problem, MAX_TEXTS)
-    p, scores = problem.p, problem.scores
-    error = problem.score_error
+    p, scores, error = problem.p, problem.scores, problem.score_error
     units = bounds.in_units(scores, p, error)
     if units is None:
         upper = bounds.constant_gain(scores, error)

@@ -122,13 +122,12 @@ def two_pieces(g: Function, inflection: float) -> Shape:
     return Shape(tilt, chord_height(g), 0.0, ends, concave, tables)
 
 
-def enclosed(g: Function, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Upper bound on g, lower and upper bound on g', at each entry."""
+def enclosed(g: Function, x: np.ndarray) -> np.ndarray:
+    """Upper bound on g, lower and upper bound on g', at each entry of a matrix."""
     # Balls cost some 20 microseconds, and most entries are ends of pieces.
     points, index = np.unique(x, return_inverse=True)
     rows = np.array([_enclosed_at(g, float(point)) for point in points])
-    value, least, greatest = rows[index.reshape(x.shape)].transpose(2, 0, 1)
-    return value, least, greatest
+    return rows[index.reshape(x.shape)].transpose(2, 0, 1)
 
 
 @lru_cache(maxsize=1 << 14)

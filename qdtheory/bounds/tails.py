@@ -65,15 +65,13 @@ def tail_bounds(
     # A local search's time grows as N^3, and few vertices are of use.
     def climb(box: Box) -> np.ndarray:
         part = replace(program, vertices=program.vertices[support])
-        mixture, part_scores = np.zeros(support.size), part.vertices @ part.weights
-        mixture[support] = climb_from(
-            part_scores, part.spent, part.budget, box.q[support]
-        )
+        mixture, u = np.zeros(support.size), part.vertices @ part.weights
+        mixture[support] = climb_from(u, part.spent, part.budget, box.q[support])
         # Texts with the same count vector are equivalent in both metrics.
         return (mixture / np.bincount(vertex_of))[vertex_of]
 
     def bounded(part: tuple, target: float) -> Box:
-        box = _bounded(program, *part, target=target)
+        box = _bounded(program, part, target)
         support[box.q > 0] = True
         return box
 
@@ -154,20 +152,14 @@ def _slope_error(k: float, t: np.ndarray) -> np.ndarray:
     return EPS * (2 + (k + 8) * ((1 - t) ** k + k * t * (1 - t) ** (k - 1)))
 
 
-def _bounded(
-    program: _TailProgram,
-    low: np.ndarray,
-    high: np.ndarray,
-    lines: np.ndarray,
-    tails: np.ndarray,
-    target: float,
-) -> Box:
+def _bounded(program: _TailProgram, part: tuple, target: float) -> Box:
     """Bound a box by cutting planes: add lines at solutions while the bound improves.
 
     Its variables are the tails, and its planes lines below phi: rows of (index of the
-    tail, a, b). A gap is that from the highest line to phi.
+    tail, a, b). A gap is that from the highest line to phi. The part is the box's low
+    and high ends, lines, and tails at which to add more.
     """
-    previous = np.inf
+    (low, high, lines, tails), previous = part, np.inf
     while True:
         # A half starts from the optimum of the whole, which lies outside one of them.
         tails = np.clip(tails, low, high)
@@ -274,15 +266,11 @@ def _relaxation(
     q, multipliers = np.ones(n), np.zeros(len(rows))
     if solution.x is not None and solution.ineqlin.marginals is not None:
         q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
-    return _dual_bound(program, low, high, lines, multipliers), q / q.sum()
+    return _dual_bound(program, (low, high), lines, multipliers), q / q.sum()
 
 
 def _dual_bound(
-    program: _TailProgram,
-    low: np.ndarray,
-    high: np.ndarray,
-    lines: np.ndarray,
-    multipliers: np.ndarray,
+    program: _TailProgram, ends: tuple, lines: np.ndarray, multipliers: np.ndarray
 ) -> float:
     """The bound (1), from the multipliers of the linear program's rows; rounded up."""
     weights, m = program.weights, program.weights.size
@@ -297,7 +285,7 @@ def _dual_bound(
     a, b = np.bincount(index, share * a), np.bincount(index, share * b)
     bound = price * (program.budget - a.sum())
     bound += (program.vertices @ (weights - price * b - y)).max()
-    bound += np.maximum(y * low, y * high).sum()
+    bound += np.maximum(*(y * end for end in ends)).sum()
     # Rounding of the sum of the shares (phi is at most 1), of the means of the lines
     # and of sums of m terms.
     size = price * (program.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()

@@ -175,12 +175,7 @@ def test_what_every_bound_asks_for(pair, as_a_user):
 
 def test_what_one_bound_does_not_take(as_a_user):
     refused(
-        (
-            "128 texts at most, got",
-            SURE,
-            qd.KernelPair(np.eye(200)),
-            draw(0, 200),
-        ),
+        ("128 texts at most, got", SURE, qd.KernelPair(np.eye(200)), draw(0, 200)),
         (
             "64 texts at most, got",
             SURE,

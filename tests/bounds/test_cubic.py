@@ -13,13 +13,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.bounds import cubic
-from qdtheory.bounds.cubic import (
-    STEPS_BETWEEN_CHECKS,
-    _program,
-    _projected,
-    _semidefinite_shift,
-    cubic_bounds,
-)
+from qdtheory.bounds.cubic import _program, _projected, _semidefinite_shift
 from qdtheory.pairs import bleu_form, pose
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
@@ -185,8 +179,8 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     p = oracle(space, int(row["seed"]), float(row["sigma"]), size=32)
     assert qd.fingerprint(p) == row["fingerprint"]
     # From P, with no search: far from closed, and right all the same.
-    found = qd.certify(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
-    assert found.steps == STEPS_BETWEEN_CHECKS
+    found = qd.certify(pair, p, max_steps=cubic.STEPS_BETWEEN_CHECKS)
+    assert found.steps == cubic.STEPS_BETWEEN_CHECKS
     assert found.qdisc <= float(row["upper"])
     assert float(row["lower"]) <= found.upper_bound < 1
     assert qd.discrepancy.cubic_bound(pair, p, found.evidence) == found.upper_bound
@@ -222,7 +216,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
-    found = cubic_bounds(pose(bleu_form(pair), p), pair.table, p, max_steps=40)
+    found = cubic.cubic_bounds(pose(bleu_form(pair), p), pair.table, p, max_steps=40)
     shown, real, n = found.evidence, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real

@@ -228,14 +228,10 @@ def test_the_bounds_of_a_sphere(seed):
         gain = mean + radius * length - sum(x * y for x, y in zip(u, real))
         for unit in (1.0, 1e-6, 1e6):
             fixed = scores * unit
-            pairs = (
-                qd.ConcavePair(lambda p, s=fixed: s * 1.0, qd.negative_repetition_rate),
-                qd.LinearPair(fixed, qd.functions.NRR),
-            )
-            bounds = (
-                qd.quality_discrepancy(pairs[0], p).upper_bound,
-                qd.certify(pairs[1], p).upper_bound,
-            )
-            for bound in bounds:
+            code, nrr = qd.negative_repetition_rate, qd.functions.NRR
+            concave = qd.ConcavePair(lambda p, s=fixed: s * 1.0, code)
+            found = [qd.quality_discrepancy(concave, p)]
+            found += [qd.certify(qd.LinearPair(fixed, nrr), p)]
+            for bound in (bounds.upper_bound for bounds in found):
                 assert mpmath.mpf(bound) >= gain * unit - abs(gain) * unit * 1e-14
                 assert bound <= float(gain) * unit + 1e-6 * np.ptp(fixed)

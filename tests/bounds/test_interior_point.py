@@ -97,9 +97,8 @@ def test_no_model_exceeds_the_bound_of_any_price(seed, name):
     # A bound that is too low fails where models are best: near the best text.
     models = rng.dirichlet(np.full(8, 1.0), 300)
     shares = rng.uniform(size=(300, 1))
-    models = (1 - shares) * models + shares * (
-        0.99 * np.eye(8)[scores.argmax()] + 0.00125
-    )
+    near_best = 0.99 * np.eye(8)[scores.argmax()] + 0.00125
+    models = (1 - shares) * models + shares * near_best
     feasible = models[by_numpy(models) >= real]
     # Rounding of sums of 8 terms.
     assert ((feasible - p) @ scores <= bound + 1e-13).all()
