@@ -92,9 +92,9 @@ def _threshold_15(w: Array, gaps: Array, table: tuple[Array, Array, Array]) -> A
     t = -w / 3
     e, c, d = table
     k = jnp.searchsorted(jnp.sqrt(d), 1 / t)  # the support is where t^2 d_k < 1
-    e_k, tc, room = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
+    e_k, tc, slack = e[k - 1], t * c[k - 1], 1 - (t * jnp.sqrt(d[k - 1])) ** 2
     # The root of k r^2 + 2 t c r + t^2 d = 1 in the form that does not cancel.
-    r = room / (tc + jnp.sqrt(tc * tc + k * room))
+    r = slack / (tc + jnp.sqrt(tc * tc + k * slack))
     return _positive_part(gaps, e_k, r, t) ** 2
 
 

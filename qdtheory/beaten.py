@@ -184,13 +184,13 @@ def check_rationality(pair: SeparablePair | str, resolution: int = 1024) -> Rati
     pair = as_pair(pair)
     require("a SeparablePair, such as qd.LL_SE", SeparablePair, pair=pair)
     within(resolution=resolution, low=3)
-    quality = _violation(pair.f, resolution, isolated_ties_on_line=False)
+    quality = _worst_violation(pair.f, resolution, isolated_ties_on_line=False)
     minus_slope = jax.grad(lambda x: -pair.g(x))
-    diversity = _violation(minus_slope, resolution, isolated_ties_on_line=True)
+    diversity = _worst_violation(minus_slope, resolution, isolated_ties_on_line=True)
     return Rationality(quality is None and diversity is None, quality, diversity)
 
 
-def _violation(
+def _worst_violation(
     h: ScalarFunction, resolution: int, *, isolated_ties_on_line: bool
 ) -> tuple[float, float] | None:
     """Find the worst pair x1 + x2 <= 1 where h fails to increase strictly."""

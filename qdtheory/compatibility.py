@@ -20,13 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from qdtheory import pairs
+from qdtheory import forms, pairs
 from qdtheory.beaten import Witness
 from qdtheory.distributions import (
     check_interior,
     check_positive,
     require_x64,
-    rounded,
+    rounding_note,
 )
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.expressions import Expression
@@ -201,7 +201,7 @@ def check_compatibility(
     if p is not None:
         why = ": at zeros the tests do not apply"
         given, p = p, np.asarray(check_interior(p, why, num_texts))
-        num_texts, note = p.size, rounded(given, p)
+        num_texts, note = p.size, rounding_note(given, p)
     if num_texts is not None:
         check_positive(num_texts=num_texts)
     form = pairs.form_of(pair)
@@ -211,27 +211,27 @@ def check_compatibility(
     return replace(verdict, reason=verdict.reason + note) if note else verdict
 
 
-def _checked(form: pairs.Form, p: np.ndarray | None, num_texts: int | None) -> Verdict:
+def _checked(form: forms.Form, p: np.ndarray | None, num_texts: int | None) -> Verdict:
     if form.num_texts is not None:
         if num_texts not in (None, form.num_texts):
             raise ValueError(f"the pair is of {form.num_texts} texts, got {num_texts}")
         num_texts = form.num_texts
     match form:
-        case pairs.Separable(f=f, g=g) if f is not None:
+        case forms.Separable(f=f, g=g) if f is not None:
             functions = theorem_3.read_functions(f, g)
             return _check_separable(functions, p, num_texts)
-        case pairs.Kernel(pair=of_kernel):
+        case forms.Kernel(pair=of_kernel):
             return _check_kernel(of_kernel.kernel, p)
-        case pairs.Vendi():
+        case forms.Vendi():
             return VENDI
-        case pairs.Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
+        case forms.Pooled(pair=pool) if pool.one_length and pool.map.shape[1] == 1:
             return _check_classes(pool, p)
-        case pairs.Pooled(pair=pool) if pool.one_length:
+        case forms.Pooled(pair=pool) if pool.one_length:
             size = pool.num_outcomes
             verdict = _checked(pairs.form_of(pool.pair), None, size)
             if verdict.compatible:  # if not, no text may have what the witness needs
                 return replace(verdict, reason=f"On the {pool.of}: {verdict.reason}")
-        case pairs.Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
+        case forms.Bleu(pair=bleu) if (verdict := _classified(bleu, p)) is not None:
             return verdict
     if num_texts is None:
         raise ValueError(
@@ -241,16 +241,16 @@ def _checked(form: pairs.Form, p: np.ndarray | None, num_texts: int | None) -> V
     trial = np.full(num_texts, 1 / num_texts) if p is None else p
     pairs.require_traceable_form(form, trial)
     quality, diversity = form.pair.quality, form.pair.diversity
-    metrics = optimality.metrics_of(quality, diversity, _is_concave(form))
+    metrics = optimality.CodeMetrics(quality, diversity, _is_concave(form))
     return _check_points(metrics, p, beyond.random_points(num_texts))
 
 
-def _is_concave(form: pairs.Form) -> bool:
+def _is_concave(form: forms.Form) -> bool:
     """Whether U is proved to be linear and V concave in the model."""
     match form:
-        case pairs.Pooled(pair=PooledPair(one_length=True, pair=inner)):
+        case forms.Pooled(pair=PooledPair(one_length=True, pair=inner)):
             return _is_concave(pairs.form_of(inner))
-        case pairs.Separable(g=g, code=()):
+        case forms.Separable(g=g, code=()):
             return g.is_concave()
     return False
 
@@ -292,7 +292,7 @@ def _check_formulas(
         sizes = [min(p.size, 4)]
     beaten = "differs" in failures[0] and sizes[0] > 3
     verdict = _check_points(
-        optimality.metrics_of_formulas(f, g),
+        optimality.FormulaMetrics(f, g),
         p,
         chain(*(beyond.likely_points(functions, size) for size in sizes)),
         BEATEN if beaten else NO_DEVIATION,
@@ -308,9 +308,9 @@ def _try_out(
     if fit.violation is None:
         return _fitted(fit)
     if functions.formulas is not None:
-        metrics = optimality.metrics_of_formulas(*functions.formulas)
+        metrics = optimality.FormulaMetrics(*functions.formulas)
     else:
-        metrics = optimality.metrics_of(*functions.metrics)
+        metrics = optimality.CodeMetrics(*functions.metrics)
     points = beyond.likely_points(functions, num_texts or 4)
     verdict = _check_points(metrics, p, points)
     why = f"Theorem 3 {AT_POINTS}: {fit.violation}."

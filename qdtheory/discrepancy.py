@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from qdtheory import frontier, pairs
+from qdtheory import forms, frontier, pairs
 from qdtheory.bounds import (
     concave_convex,
     cubic,
@@ -42,21 +42,11 @@ from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.multipliers import concave_convex_bound
 from qdtheory.bounds.seal import distinguishable, seal
-from qdtheory.distributions import check_distribution, rounded
+from qdtheory.distributions import check_distribution, rounding_note
+from qdtheory.forms import Form, Functional, Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import BleuPair, Pair, as_pair
-from qdtheory.problem import (
-    Bleu,
-    Concave,
-    Form,
-    Functional,
-    Kernel,
-    Problem,
-    Separable,
-    Vendi,
-    expected_score,
-)
 from qdtheory.search import NUM_STARTS, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
@@ -178,7 +168,7 @@ def quality_discrepancy(
     found = _solve(problem, method, num_starts)
     if method == "certified":
         found = _certified(problem, found)
-    return replace(found, reason=found.reason + rounded(p, problem.p))
+    return replace(found, reason=found.reason + rounding_note(p, problem.p))
 
 
 def certify(
@@ -251,7 +241,7 @@ def certify(
     start = problem.p if found is None else found
     start = np.asarray(check_distribution(start, "found", problem.p.size))
     bounds = bound(problem, start, **limits)
-    return replace(bounds, reason=bounds.reason + rounded(p, problem.p))
+    return replace(bounds, reason=bounds.reason + rounding_note(p, problem.p))
 
 
 # --- What solves and what bounds a pair -----------------------------------------------
@@ -264,20 +254,20 @@ def _methods(form: Form) -> tuple[Solver | None, tuple[Bound, str] | None]:
     """The solver of a form other than a search, and what bounds its QDisc, in words."""
     by_tails = _tails, tails.METHOD
     match form:
-        case Vendi():
+        case forms.Vendi():
             return _convex, (_convex_bounds, "a convex problem")
-        case Concave():
+        case forms.Concave():
             return _convex, None
         # For texts of one token the tails are the probabilities: a route of their own.
-        case Separable(pair=BleuPair(max_order=1)):
+        case forms.Separable(pair=BleuPair(max_order=1)):
             return _exact, by_tails
-        case Separable():
+        case forms.Separable():
             return _exact, (envelope.envelope_bounds, envelope.ENVELOPE)
-        case Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
+        case forms.Bleu(pair=BleuPair(max_order=1, space=TextSpace(lengths=(_,)))):
             return None, by_tails
-        case Kernel() | Bleu(pair=BleuPair(num_self_references=1)):
+        case forms.Kernel() | forms.Bleu(pair=BleuPair(num_self_references=1)):
             return None, (_relaxed, quadratic.METHOD)
-        case Bleu(pair=BleuPair(num_self_references=2)):
+        case forms.Bleu(pair=BleuPair(num_self_references=2)):
             return None, (_cubic, cubic.METHOD)
     return None, None
 
@@ -418,7 +408,7 @@ def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:
     return size if size > NOISE * np.abs(scores[np.isfinite(scores)]).max() else 0.0
 
 
-def _repaired(problem: Problem, q: np.ndarray, ends: _Ends) -> np.ndarray:
+def _as_diverse(problem: Problem, q: np.ndarray, ends: _Ends) -> np.ndarray:
     """Mix the model with the most diverse one until it is as diverse as P."""
     least = problem.real_diversity
     for share in (0.0, *np.geomspace(1e-17, 1, 52)):
@@ -501,7 +491,7 @@ def _best_model(
         points = concave_convex.models_of_diversity(*known, least)
     best, gain, weight = p, 0.0, -np.inf
     for point, w in points:
-        q = _repaired(problem, point, ends)
+        q = _as_diverse(problem, point, ends)
         rise = float(expected_score(q - p, scores))
         if rise > gain or inflection == 1:
             weight = w
@@ -615,7 +605,7 @@ def _convex(problem: Problem) -> Discrepancy:
         best = interior_point.best_model(face, scores - problem.real_quality, p)
         q, upper, price = best.q, best.upper, best.price
         claim = _tried(face, best, p)
-    q = _repaired(problem, q, ends)
+    q = _as_diverse(problem, q, ends)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     if gain > upper + CONTRADICTION * problem.spread + _rounding(problem, q):
         raise interior_point.not_concave(

@@ -138,7 +138,7 @@ def check_distribution(
     return p
 
 
-def rounded(p: ArrayLike, checked: ArrayLike) -> str:
+def rounding_note(p: ArrayLike, checked: ArrayLike) -> str:
     """What a reason adds if `check_distribution` did not return `p` unchanged."""
     same = np.array_equal(np.asarray(p, float), np.asarray(checked))
     return "" if same else f" Note: p {IN_32_BITS}."

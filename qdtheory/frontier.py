@@ -19,10 +19,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.argmax import order_two_moments, require_concave, solver
 from qdtheory.distributions import check_distribution
+from qdtheory.forms import expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import Pair, SummedPair, as_pair, form_of, require_pair
-from qdtheory.problem import expected_score
 from qdtheory.support.numbers import (
     EPS,
     LEAST_PROBABILITY,
@@ -330,11 +330,11 @@ def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar
     pair = as_pair(pair)
     scores = _scores(pair, p)
     q = check_distribution(optimum.q, "optimum.q", scores.size)
-    return _violation(pair.g, scores, q, optimum.w, optimum.b)
+    return _kkt_violation(pair.g, scores, q, optimum.w, optimum.b)
 
 
 @partial(jax.jit, static_argnums=0)
-def _violation(g: Function, scores: Array, q: Array, w: Array, b: Array) -> Array:
+def _kkt_violation(g: Function, scores: Array, q: Array, w: Array, b: Array) -> Array:
     # Where Q_i is 0, the slope at the smallest positive float stands for g'(0).
     slopes = jax.vmap(jax.grad(g))(jnp.where(q > 0, q, LEAST_PROBABILITY))
     gaps = slopes - jnp.where(w == 0, 0.0, w * scores) - b

@@ -4,8 +4,7 @@
 needs: scores of texts, U, V, and f and g if there are. Public functions match the form
 and hand on arrays and functions, so that `proofs/` and `bounds/` know of no pair.
 
-To read the pairs, leave out "What the pairs share": it serves JAX, which keeps compiled
-code by the objects in a pair, while a user's function may change between two calls.
+The classes come first, then pairs by name, then `form_of` and `pose`.
 """
 
 import inspect
@@ -22,9 +21,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
+from qdtheory import forms
 from qdtheory.bleu import BleuTable, bleu_table, check_references, text_bleu
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.forms import Form, Functional, Problem, expected_score, given_scores
 from qdtheory.formulas.code import Code, as_it_is_now
 from qdtheory.formulas.tracing import require_traceable, require_values
 from qdtheory.functions import (
@@ -47,19 +48,6 @@ from qdtheory.kernels import (
     matrix_log,
     von_neumann_entropy,
 )
-from qdtheory.problem import (
-    Bleu,
-    Concave,
-    Form,
-    Functional,
-    Kernel,
-    Pooled,
-    Problem,
-    Separable,
-    Vendi,
-    expected_score,
-    given_scores,
-)
 from qdtheory.spaces import TextSpace, pool_to_distribution, require_space
 from qdtheory.support.layout import plain_name
 from qdtheory.support.numbers import (
@@ -73,6 +61,7 @@ from qdtheory.support.numbers import (
     TextVector,
     require,
 )
+from qdtheory.support.records import Frozen, set_fields
 
 
 # --- Pairs made of functions or of scores ---------------------------------------------
@@ -112,6 +101,17 @@ class FunctionPair:
     def __post_init__(self) -> None:
         both = {"quality": self.quality, "diversity": self.diversity}
         require("a function of distributions", Callable, **both)
+
+
+class Scores(Frozen):
+    """Scores that are the same for every P."""
+
+    def __call__(self, p: PerText) -> Array:
+        """Return the scores, whatever `p` is."""
+        return jnp.asarray(self.values)
+
+    def __repr__(self) -> str:
+        return f"<{self.values.size} scores>"
 
 
 @jax.tree_util.register_dataclass
@@ -224,6 +224,11 @@ class SeparablePair:
 # Pairs with a score for each text and a diversity that sums g(Q_i).
 SummedPair: TypeAlias = SeparablePair | LinearPair
 
+LL_SE = SeparablePair(LL, SE)
+CR_NRR = SeparablePair(CR, NRR)
+LL_NRR = SeparablePair(LL, NRR)
+CR_SE = SeparablePair(CR, SE)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -299,95 +304,6 @@ def _minus_gradient(diversity: Functional, p: ArrayLike) -> Array:
     return -jax.grad(diversity)(check_distribution(p))
 
 
-# --- What the pairs share -------------------------------------------------------------
-def require_pair(pair: Any) -> None:
-    """Raise unless it is a pair."""
-    require("a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", Pair, pair=pair)
-
-
-def set_fields(self: object, **fields: object) -> None:
-    """Set the fields of a frozen dataclass in its own `__init__`."""
-    for name, value in fields.items():
-        object.__setattr__(self, name, value)
-
-
-def is_concrete(field: Any) -> bool:
-    """Whether a user gave a field; JAX rebuilds pairs with objects in its place."""
-    given = np.ndarray | jax.Array | list | tuple | str | int | float | None
-    return isinstance(field, given) and not isinstance(field, Tracer)
-
-
-def known_to_jax(pair: Pair, p: ArrayLike) -> Any:
-    """Return the pair as one that compiled functions take as an argument, anew."""
-    require_pair(pair)
-    own = is_own(pair)
-    return renewed(pair if own else FunctionPair(pair.quality, pair.diversity), p)
-
-
-def is_own(pair: Any) -> bool:
-    """Whether the class of a pair is one of the library's."""
-    return type(pair).__module__.startswith(__name__.partition(".")[0] + ".")
-
-
-def renewed(pair: Any, p: ArrayLike | None = None) -> Any:
-    """The pair with objects for its code as it is now, by which compiled code is kept.
-
-    A function may read what changes between two calls. Formulas and arrays stay.
-    """
-    if not is_own(pair):
-        return pair
-    fields = {name: _anew(name, value, p) for name, value in vars(pair).items()}
-    if all(fields[name] is value for name, value in vars(pair).items()):
-        return pair
-    new = copy(pair)
-    set_fields(new, **fields)
-    return new
-
-
-def _anew(name: str, value: Any, p: Any) -> Any:
-    match value:
-        case Function(formula=None, in_jax=Code(function=function)):
-            return as_function(as_it_is_now(Code, function, np.array(0.5)), name)
-        case Pair():
-            return renewed(value)
-        case Scores() | Function():
-            return value
-    if not callable(value):
-        return value
-    arguments = (p, p) if name == "quality" else (p,)
-    return partial(value) if p is None else as_it_is_now(partial, value, *arguments)
-
-
-class Frozen:
-    """A float64 array as bytes: hashable, so that a pair can be a static argument."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.key = np.ascontiguousarray(values).tobytes(), values.shape
-
-    @property
-    def values(self) -> np.ndarray:
-        """The array."""
-        data, shape = self.key
-        return np.frombuffer(data).reshape(shape)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-class Scores(Frozen):
-    """Scores that are the same for every P."""
-
-    def __call__(self, p: PerText) -> Array:
-        """Return the scores, whatever `p` is."""
-        return jnp.asarray(self.values)
-
-    def __repr__(self) -> str:
-        return f"<{self.values.size} scores>"
-
-
 def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
     """Return what the user's function `name` gave, if there is one score a text."""
     if jnp.shape(scores) != jnp.shape(p):
@@ -396,6 +312,12 @@ def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
             f"{jnp.shape(scores)}"
         )
     return jnp.asarray(scores)
+
+
+def is_concrete(field: Any) -> bool:
+    """Whether a user gave a field; JAX rebuilds pairs with objects in its place."""
+    given = np.ndarray | jax.Array | list | tuple | str | int | float | None
+    return isinstance(field, given) and not isinstance(field, Tracer)
 
 
 # --- A similarity of two texts --------------------------------------------------------
@@ -609,36 +531,6 @@ class BleuPair:
         return -q @ text_bleu(self.table, q, self.num_self_references)
 
 
-# --- Pairs by name --------------------------------------------------------------------
-Known = TypeVar("Known")
-
-LL_SE = SeparablePair(LL, SE)
-CR_NRR = SeparablePair(CR, NRR)
-LL_NRR = SeparablePair(LL, NRR)
-CR_SE = SeparablePair(CR, SE)
-
-
-def named_pairs() -> dict[str, SeparablePair]:
-    """Every named quality with every named diversity, by the names."""
-    pairs = starmap(SeparablePair, product(QUALITIES.values(), DIVERSITIES.values()))
-    return {pair.name: pair for pair in pairs}
-
-
-def named_pair(name: str) -> SeparablePair:
-    """Find the pair of a name such as "LL-SE", in capitals or not."""
-    pairs, wanted = named_pairs(), plain_name(name)
-    for known, pair in pairs.items():
-        if plain_name(known) == wanted:
-            return pair
-    hint = "; BLEU needs a space: qd.BleuPair" * wanted.startswith("bleu")
-    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
-
-
-def as_pair(pair: Known | str) -> Known | SeparablePair:
-    """A pair, given by its name or as it is; its code is made anew, see `renewed`."""
-    return named_pair(pair) if isinstance(pair, str) else renewed(pair)
-
-
 @lru_cache(maxsize=64)
 def single_token_bleu_pair(
     num_references: int, num_self_references: int
@@ -716,49 +608,6 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
     check_positive(num_references=n)
     name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
     return SeparablePair(hit_chance(n), hit_chance(k), name)
-
-
-def given_pair(quality: Any, diversity: Any = None) -> Any:
-    """Build the pair that `qdtheory.check` and the command understand."""
-    if diversity is None:
-        if isinstance(quality, str):
-            try:
-                return named_pair(quality)
-            except ValueError as error:
-                said = "a formula, or the name of a metric, needs another beside it"
-                raise ValueError(f"{error}; {said}") from None
-        if isinstance(quality, Pair):
-            return quality
-        raise TypeError(
-            "expected a pair, the name of one, or a quality and a diversity; got "
-            f"{quality!r:.60} alone"
-        )
-    if isinstance(quality, Pair):
-        raise TypeError(f"{quality!r:.60} is a pair: leave the diversity out")
-    if num_arguments(quality) == 2:
-        if num_arguments(diversity) is None:
-            raise TypeError(
-                "quality(q, p) of distributions goes with a function diversity(q); got "
-                f"{diversity!r:.60}"
-            )
-        return FunctionPair(quality, diversity)
-    if isinstance(quality, str) or num_arguments(quality) is not None:
-        return SeparablePair(quality, diversity)
-    return LinearPair(quality, diversity)
-
-
-def num_arguments(function: Any) -> int | None:
-    """Number of parameters without a default; None for what is no function."""
-    if not callable(function):
-        return None
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a built-in function, which does not tell
-        return 1
-    return sum(
-        x.default is x.empty and x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
-        for x in parameters
-    )
 
 
 # --- Pairs of n-grams and classes -----------------------------------------------------
@@ -889,13 +738,80 @@ def ngram_pair(space: TextSpace, n: int, pair: SeparablePair = CR_NRR) -> Pooled
     return PooledPair(pair, space.ngrams(n), f"{n}-grams")
 
 
-# U and V for the forms below, compiled, so that the pairs' own checks see no values.
-_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
-_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
-_diversity = jax.jit(lambda pair, q: pair.diversity(q))
+# --- Pairs by name --------------------------------------------------------------------
+Known = TypeVar("Known")
 
 
-# --- The forms ------------------------------------------------------------------------
+def named_pairs() -> dict[str, SeparablePair]:
+    """Every named quality with every named diversity, by the names."""
+    pairs = starmap(SeparablePair, product(QUALITIES.values(), DIVERSITIES.values()))
+    return {pair.name: pair for pair in pairs}
+
+
+def named_pair(name: str) -> SeparablePair:
+    """Find the pair of a name such as "LL-SE", in capitals or not."""
+    pairs, wanted = named_pairs(), plain_name(name)
+    for known, pair in pairs.items():
+        if plain_name(known) == wanted:
+            return pair
+    hint = "; BLEU needs a space: qd.BleuPair" * wanted.startswith("bleu")
+    raise ValueError(f"no pair is called {name!r}; there are {', '.join(pairs)}{hint}")
+
+
+def as_pair(pair: Known | str) -> Known | SeparablePair:
+    """A pair, given by its name or as it is; its code is made anew, see `renewed`."""
+    return named_pair(pair) if isinstance(pair, str) else renewed(pair)
+
+
+def given_pair(quality: Any, diversity: Any = None) -> Any:
+    """Build the pair that `qdtheory.check` and the command understand."""
+    if diversity is None:
+        if isinstance(quality, str):
+            try:
+                return named_pair(quality)
+            except ValueError as error:
+                said = "a formula, or the name of a metric, needs another beside it"
+                raise ValueError(f"{error}; {said}") from None
+        if isinstance(quality, Pair):
+            return quality
+        raise TypeError(
+            "expected a pair, the name of one, or a quality and a diversity; got "
+            f"{quality!r:.60} alone"
+        )
+    if isinstance(quality, Pair):
+        raise TypeError(f"{quality!r:.60} is a pair: leave the diversity out")
+    if num_arguments(quality) == 2:
+        if num_arguments(diversity) is None:
+            raise TypeError(
+                "quality(q, p) of distributions goes with a function diversity(q); got "
+                f"{diversity!r:.60}"
+            )
+        return FunctionPair(quality, diversity)
+    if isinstance(quality, str) or num_arguments(quality) is not None:
+        return SeparablePair(quality, diversity)
+    return LinearPair(quality, diversity)
+
+
+def num_arguments(function: Any) -> int | None:
+    """Number of parameters without a default; None for what is no function."""
+    if not callable(function):
+        return None
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a built-in function, which does not tell
+        return 1
+    return sum(
+        x.default is x.empty and x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
+        for x in parameters
+    )
+
+
+# --- What a pair is, and its problem at P ---------------------------------------------
+def require_pair(pair: Any) -> None:
+    """Raise unless it is a pair."""
+    require("a pair, such as qd.LL_SE or qd.SeparablePair(f, g)", Pair, pair=pair)
+
+
 def form_of(pair: Any, p: TextVector | None = None) -> Form:
     """Tell the form of a pair, given by its name or as it is, with its code as it is.
 
@@ -911,22 +827,24 @@ def _form_of(pair: Any) -> Form:
     match pair:
         case SeparablePair(f=f, g=g):
             code = _code_in(f=f, g=g)
-            return Separable(pair, f.evaluate, None, g.total, f, g, code=code)
+            return forms.Separable(pair, f.evaluate, None, g.total, f, g, code=code)
         case LinearPair(g=g):
             scores = _one_a_text(pair.scores, "scores")
             given = isinstance(pair.scores, Scores)
             code = ("scores(p)",) * (not given) + _code_in(g=g)
-            return Separable(pair, scores, None, g.total, g=g, code=code)
+            return forms.Separable(pair, scores, None, g.total, g=g, code=code)
         case ConcavePair():
             scores = _one_a_text(pair.text_quality, "text_quality")
             code = "text_quality(p)", "diversity(q)"
-            return Concave(pair, scores, None, pair.diversity, code=code)
+            return forms.Concave(pair, scores, None, pair.diversity, code=code)
         case VendiPair():
             scores = _one_a_text(pair.text_quality, "text_quality")
-            return Vendi(pair, scores, None, pair.diversity)
+            return forms.Vendi(pair, scores, None, pair.diversity)
         case KernelPair(kernel=kernel):
             error = partial(_kernel_error, kernel)
-            return Kernel(pair, *compiled, num_texts=len(kernel), score_error=error)
+            return forms.Kernel(
+                pair, *compiled, num_texts=len(kernel), score_error=error
+            )
         case BleuPair(smoothing=None) if pair.space.lengths == (pair.max_order,):
             # The n-gram of the whole text matches only where the text is a reference:
             # BLEU is 1 there and 0 elsewhere, as of texts of one token.
@@ -937,7 +855,7 @@ def _form_of(pair: Any) -> Form:
             return bleu_form(pair)
         case PooledPair():
             code = form_of(pair.pair).code
-            return Pooled(pair, *compiled, num_texts=len(pair.map), code=code)
+            return forms.Pooled(pair, *compiled, num_texts=len(pair.map), code=code)
     functions = pair.quality, pair.diversity
     code = "quality(q, p)", "diversity(q)"
     return Form(pair, lambda p: pair.text_quality(p), *functions, code=code)
@@ -947,11 +865,17 @@ def _code_in(**functions: Function) -> tuple[str, ...]:
     return tuple(name for name, h in functions.items() if h.formula is None)
 
 
-def bleu_form(pair: BleuPair) -> Bleu:
+def bleu_form(pair: BleuPair) -> forms.Bleu:
     """BLEU by its table, even that of whole texts."""
     error = partial(bleu_error, pair.table, r=float(pair.num_references))
     number = pair.space.num_texts
-    return Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
+    return forms.Bleu(pair, *_compiled(pair), num_texts=number, score_error=error)
+
+
+# U and V, compiled, so that the pairs' own checks see no values.
+_text_quality = jax.jit(lambda pair, p: pair.text_quality(p))
+_quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
+_diversity = jax.jit(lambda pair, q: pair.diversity(q))
 
 
 def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
@@ -990,8 +914,52 @@ def require_traceable_form(form: Form, p: TextVector) -> None:
     # Other forms are of the library's own functions, or were checked when made.
     if type(form) is Form:
         require_traceable(form.quality, p, p, name="quality(q, p)")
-    if type(form) in (Form, Concave):
+    if type(form) in (Form, forms.Concave):
         require_traceable(form.diversity, p, name="diversity(q)")
+
+
+# --- Code as it is now ----------------------------------------------------------------
+# JAX keeps compiled code by the objects in a pair, while what a user's function does
+# may change between two calls.
+def known_to_jax(pair: Pair, p: ArrayLike) -> Any:
+    """Return the pair as one that compiled functions take as an argument, anew."""
+    require_pair(pair)
+    own = is_own(pair)
+    return renewed(pair if own else FunctionPair(pair.quality, pair.diversity), p)
+
+
+def is_own(pair: Any) -> bool:
+    """Whether the class of a pair is one of the library's."""
+    return type(pair).__module__.startswith(__name__.partition(".")[0] + ".")
+
+
+def renewed(pair: Any, p: ArrayLike | None = None) -> Any:
+    """The pair with objects for its code as it is now, by which compiled code is kept.
+
+    A function may read what changes between two calls. Formulas and arrays stay.
+    """
+    if not is_own(pair):
+        return pair
+    fields = {name: _anew(name, value, p) for name, value in vars(pair).items()}
+    if all(fields[name] is value for name, value in vars(pair).items()):
+        return pair
+    new = copy(pair)
+    set_fields(new, **fields)
+    return new
+
+
+def _anew(name: str, value: Any, p: Any) -> Any:
+    match value:
+        case Function(formula=None, in_jax=Code(function=function)):
+            return as_function(as_it_is_now(Code, function, np.array(0.5)), name)
+        case Pair():
+            return renewed(value)
+        case Scores() | Function():
+            return value
+    if not callable(value):
+        return value
+    arguments = (p, p) if name == "quality" else (p,)
+    return partial(value) if p is None else as_it_is_now(partial, value, *arguments)
 
 
 # --- Error bounds, and the kernel of a quadratic diversity ----------------------------

@@ -36,10 +36,10 @@ from qdtheory.distributions import (
     check_interior,
     require_x64,
 )
+from qdtheory.forms import Functional, given_scores
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.functions import ScalarFunction, as_function
-from qdtheory.problem import Functional, given_scores
 from qdtheory.proofs.shape import find_hole
 from qdtheory.proofs.signs import find_sign, is_zero, number_sign, sign_of
 from qdtheory.support.numbers import CLOSED, EPS, PerText, Scalar, TextArray

@@ -29,9 +29,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import check_distribution
+from qdtheory.forms import Functional, Problem
 from qdtheory.frontier import ParetoFrontier
 from qdtheory.pairs import FunctionPair, Pair, as_pair, known_to_jax, pose
-from qdtheory.problem import Functional, Problem
 from qdtheory.support.numbers import EPS, NOISE, STATIC, PerText, one_of, within
 from qdtheory.support.progress import progress
 from qdtheory.support.records import Record
@@ -191,7 +191,7 @@ def optimality_gap(program: Program, q: Array) -> tuple[Array, Array]:
     end = _point(program, jnp.log(q))
     # If the constraint is inactive, the price is 0.
     price = jnp.where(end.s > 1e-9, 0.0, end.price(0.0))
-    return jnp.where(q >= 0, end.du + price * end.ds, 0.0).max(), price
+    return (end.du + price * end.ds).max(), price
 
 
 def greatest_quality(free: Program, p: Array, *, is_linear: bool) -> Array:

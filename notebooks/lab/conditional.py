@@ -28,11 +28,11 @@ from qdtheory.bounds.duality import rounding, tangent_bound
 from qdtheory.bounds.interior_point import Program, Tangent, follow_path, tangent_at
 from qdtheory.bounds.multipliers import FEASIBLE
 from qdtheory.distributions import check_distribution
+from qdtheory.forms import Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.frontier import maximise, weight_of
 from qdtheory.functions import Function
 from qdtheory.pairs import Pair, SummedPair, as_pair, form_of
-from qdtheory.problem import Problem, expected_score
 from qdtheory.support.numbers import (
     CERTIFIED,
     CLOSED,

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.bounds.seal import Status, seal
-from qdtheory.problem import Problem
+from qdtheory.forms import Problem
 from qdtheory.support.numbers import CONTRADICTION, EPS, TextVector
 from qdtheory.support.records import Record, Shown
 

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.bounds.interior_point import not_concave
-from qdtheory.problem import Functional
+from qdtheory.forms import Functional
 from qdtheory.search import BEST, UNBOUNDED, Program, ascend
 from qdtheory.support.numbers import TINY, TextVector
 

@@ -60,7 +60,7 @@ import numpy as np
 from qdtheory.bleu import BleuTable
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import climb_from
-from qdtheory.problem import Problem
+from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS, TINY, within
 from qdtheory.support.records import Record
 

@@ -16,7 +16,7 @@ from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
 from qdtheory.bounds.duality import SeparableProgram
 from qdtheory.bounds.multipliers import bounded
 from qdtheory.bounds.shapes import ends_of, shape_of
-from qdtheory.problem import Problem
+from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS
 
 ENVELOPE = "the concave envelope and branch and bound"

@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from qdtheory.problem import Functional
+from qdtheory.forms import Functional
 from qdtheory.support.numbers import CLOSED, EPS, TextVector
 
 MAX_STEPS = 300

@@ -19,7 +19,7 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import climb_from
-from qdtheory.problem import Problem
+from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS
 from qdtheory.support.packages import required
 

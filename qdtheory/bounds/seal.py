@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from flint import ctx
 
+from qdtheory.forms import Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import PRECISION, ball
-from qdtheory.problem import Problem, expected_score
 from qdtheory.support.numbers import CERTIFIED, EPS, EXACT, NOISE
 
 Status = Literal["exact", "certified", "lower_bound"]

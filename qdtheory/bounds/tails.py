@@ -29,8 +29,8 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
+from qdtheory.forms import Problem
 from qdtheory.ngrams import ngram_matrix
-from qdtheory.problem import Problem
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import EPS, TINY
 

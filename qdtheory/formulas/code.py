@@ -1,4 +1,4 @@
-"""Functions of one variable that are known by their code only.
+"""Functions of one variable that are given by their code only.
 
 A formula is proved, code is tried: no seal rests on code. What is compiled or kept of a
 function is kept by an object that holds it. Each public call traces the function anew,
@@ -22,7 +22,7 @@ from qdtheory.support.numbers import LEAST_PROBABILITY
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """A function known by its code only, with limits at 0 where it gives no number.
+    """A function given by its code only, with limits at 0 where it gives no number.
 
     Its slopes at 0 are those next to it: what JAX differentiates at 0 itself, in a
     `where` or an `xlogy`, is not the limit.
@@ -37,7 +37,8 @@ class Code:
     def __call__(self, x: ArrayLike) -> Array:
         """The value, which JAX can differentiate."""
         x = jnp.asarray(x, float)
-        # A step into the domain, and at 0 itself one to the code's own value, if any.
+        # Evaluated from LEAST_PROBABILITY on, with steps that no derivative sees: of x
+        # to there, and at 0 itself of the value to the code's own, if it has one.
         step = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY - x, 0.0)
         value = self._in_64_bits(x + jax.lax.stop_gradient(step))
         end = self._in_64_bits(jnp.zeros(()))
@@ -45,11 +46,15 @@ class Code:
         return value + jax.lax.stop_gradient(jump)
 
     def _in_64_bits(self, x: Array) -> Array:
+        # An integer, such as that of `lambda x: 0`, has no derivative in JAX.
         return jnp.asarray(self.function(x), float)
 
 
 def as_it_is_now(make: Callable, function: Callable, *arguments: ArrayLike) -> Any:
-    """An object that holds a function, the same one for as long as its trace is."""
+    """An object that holds a function, the same one for as long as its trace is.
+
+    So what JAX compiles for the object is used again as long as it is right.
+    """
     try:
         trace = _trace(function, *arguments)
         return make(function) if trace is None else _kept(make, function, trace)
@@ -69,6 +74,7 @@ def _trace(function: Callable, *arguments: ArrayLike) -> tuple | None:
     """
 
     def both(first: Array, *rest: Array) -> tuple[Array, Array]:
+        # A custom derivative is code of its own, which may change alone.
         value, slope = jax.value_and_grad(lambda x: jnp.sum(function(x, *rest)))(first)
         return function(first, *rest), value + slope
 
@@ -86,10 +92,11 @@ def _numbers(closed: Any) -> Iterator[bytes]:
         yield np.asarray(constant).tobytes()
     for equation in getattr(closed, "jaxpr", closed).eqns:
         for operand in equation.invars:
-            if hasattr(operand, "val"):
+            if hasattr(operand, "val"):  # a literal, no variable
                 yield np.asarray(operand.val).tobytes()
         for part in equation.params.values():
             for inner in part if isinstance(part, tuple) else (part,):
+                # The bodies of loops, branches and compiled functions.
                 if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
                     yield from _numbers(inner)
 
@@ -101,8 +108,8 @@ def only_tried(parts: Sequence[str]) -> str:
     'g is code, which is tried and not proved: for a proof write it as a formula'
     """
     many = len(parts) > 1
-    said = "them as formulas" if many else "it as a formula"
+    form = "them as formulas" if many else "it as a formula"
     return (
         f"{' and '.join(parts)} {'are' if many else 'is'} code, which is tried and not "
-        f"proved: for a proof write {said}"
+        f"proved: for a proof write {form}"
     )

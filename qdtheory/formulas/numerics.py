@@ -7,10 +7,7 @@ infinite, and seals rest on balls alone. Values and slopes at 0 are limits.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from math import factorial
 
 import jax
 import jax.numpy as jnp
@@ -21,34 +18,47 @@ from qdtheory.formulas import trees
 from qdtheory.formulas.jets import Jet, chosen
 from qdtheory.support.numbers import LEAST_PROBABILITY, TINY
 
-# Where 64 bits are compared with balls: near 0, in between and near 1.
+# Where 64 bits are compared with balls: from LEAST_PROBABILITY, 2**-332, by factors of
+# 16; in between, off the points where people place zeros and poles; and near 1, down to
+# a distance of which floats have 14 bits.
 TRIED = np.r_[
     2.0 ** -np.arange(332, 5, -4),
     (np.arange(48) + 0.37) / 48,
     1 - 2.0 ** -np.arange(6, 41, 3),
 ]
-# Agreement of the value and two derivatives, relative to their size and their changes.
+# Agreement of the value and two derivatives. Some 80 terms that do not cancel are right
+# to 80 * 2**-53 = 1e-14; what loses two digits more is written badly.
 AGREED = 1e-12
-# Exponents of 1/2 of the distances from an end along which a limit is taken.
-LADDER = (2**10, 2**11, 2**12, 2**13)
-# Bits of balls, the second where a sum such as 1 + (x - 1) needs them; and of their
-# relative error.
+# Radius of a ball that counts as a number: 11 bits below the last of a float.
+RADIUS = 2.0**-64
+# A limit is taken along distances from an end, by their exponents of 1/2. On the first
+# ladder powers of log(x) take values q, q**2, q**4, and each power of x is as good as
+# 0. But (exp(x) - 1)/x has no digit there, as 1 + x takes as many bits as the exponent;
+# its slope, divided by x**2, takes twice as many, and (exp(x) - 1 - x)/x**2 thrice. On
+# the second, as far as 2**14 bits allow, powers of x take values q, q**2, q**4.
+LADDERS = (2**64, 2**128, 2**256), (2**10, 2**11, 2**12)
 PRECISIONS = (trees.PRECISION, 2**14)
-TOLD = 64
+# The ratio of the differences q**4 - q**2 and q**2 - q, about q, from which the third
+# value is the limit: q**4 is then below a rounding, 2**-53.
+VANISHING = 2.0**-14
 
 
-def enclosed(
-    tree: trees.Tree, x: Fraction, order: int, unit: Fraction = Fraction(1)
-) -> list | None:
-    """Taylor's coefficients at x, told to 64 bits of the largest; None if infinite."""
-    terms, largest = [], arb(0)
+def enclosed(tree: trees.Tree, x: arb, order: int, unit: arb) -> list[arb]:
+    """The value and derivatives at x in balls; none if infinite, or hardly known.
+
+    Radii are compared with the largest of all, each times its power of the unit: a
+    slope that cancels to 0 is known if it is small beside the value.
+    """
+    derivatives, largest = [], arb(0)
     for precision in PRECISIONS:
         with ctx.workprec(precision):
-            terms = trees.balls(tree, trees.ball(x), order, precision, unit)
+            derivatives = trees.balls(tree, x, order, precision)
+            terms = [h * unit**n for n, h in enumerate(derivatives)]
             largest = max(abs(term).upper() for term in terms)
-            if all(term.rad() * 2**TOLD <= largest for term in terms):
-                return terms if largest.is_finite() else None
-    return [arb(0)] * len(terms) if largest < TINY else None
+            if all(term.rad() <= largest * RADIUS for term in terms):
+                return derivatives if largest.is_finite() else []
+    # What cancels to less than floats hold is 0.
+    return [arb(0)] * len(derivatives) if largest < TINY else []
 
 
 @lru_cache(maxsize=512)
@@ -58,57 +68,55 @@ def limits(tree: trees.Tree, end: int) -> tuple[float, float]:
     >>> limits(("*", "x", ("log", "x")), 0)
     (0.0, -inf)
     """
-    values, slopes = [], []
-    for step in (Fraction(1, 2**k) for k in LADDER):
-        at = abs(end - step)
+    for ladder in LADDERS[end:]:  # 1 - 2**-2**64 has too many bits
+        with ctx.workprec(PRECISIONS[-1]):
+            steps = [arb(2) ** -exponent for exponent in ladder]
+            points = [abs(end - step) for step in steps]
         # A value is compared with how far it is from its limit, a slope with the value.
-        by_step, by_value = enclosed(tree, at, 1, step), enclosed(tree, at, 1)
-        if by_step is None or by_value is None:
-            return np.nan, np.nan
-        values.append(by_step[0])
-        slopes.append(by_value[1])
-    with ctx.workprec(PRECISIONS[0]):
-        return _limit(values), _limit(slopes)
+        values = [enclosed(tree, at, 1, step) for at, step in zip(points, steps)]
+        slopes = [enclosed(tree, at, 1, arb(1)) for at in points]
+        if all(values) and all(slopes):
+            with ctx.workprec(PRECISIONS[0]):
+                return _limit(*(h for h, _ in values)), _limit(*(h for _, h in slopes))
+    return np.nan, np.nan
 
 
-def _limit(sequence: list) -> float:
-    """Limit of numbers at distances that are squared from one to the next."""
-    before, after = (b - a for a, b in pairwise(sequence[1:]))
-    last = sequence[-1]
-    if after.contains(0) or abs(after) <= abs(last) * 1e-12:
-        return 0.0 if last.contains(0) else float(last) + 0.0
-    ratio = float(after / before) if before != 0 else np.inf
-    if abs(ratio) > 0.75:  # a logarithm's doubles
-        return float(np.copysign(np.inf, float(after)))
-    # Differences like those of 1/log(x) halve: add what is left of them.
-    limit = float(last + after * ratio / (1 - ratio))
-    return limit if abs(limit) > 1e-6 * abs(float(after)) else 0.0
+def _limit(one: arb, two: arb, three: arb) -> float:
+    """The limit of numbers along a ladder, infinite if they diverge; NaN if neither."""
+    before, after = two - one, three - two
+    if after.contains(0) or abs(after) <= abs(before) * VANISHING:
+        # If q**4 is all that is left, it is below q**2.
+        is_zero = three.contains(0) or abs(three) <= abs(after)
+        return 0.0 if is_zero else float(three) + 0.0  # never -0.0
+    # On the first ladder log(x) is squared and log(-log(x)) doubled. Its inverse is
+    # halved: what changes so slowly may have any limit.
+    diverges = abs(after) >= abs(before)
+    return float(np.copysign(np.inf, float(after))) if diverges else np.nan
 
 
 def error_of(tree: trees.Tree) -> float:
-    """Error of a formula and of two derivatives in 64 bits, as it is written."""
-    ours = trees.in_numpy(tree, TRIED)
-    tried = [enclosed(tree, Fraction(x), 3, Fraction(x)) for x in TRIED]
-    if len(rows := [row for row in tried if row]) < len(tried):
-        return np.nan
-    exact = np.array([_derivatives(row, x) for row, x in zip(rows, TRIED, strict=True)])
-    exact, beyond = np.nan_to_num(exact.T), np.isinf(exact.T)  # what 64 bits can hold
+    """Error of a formula and of two derivatives in 64 bits, as it is written.
+
+    It is relative to the size of each, and to its change over the distance of the
+    nearer end: a relative rounding of x, or of 1 - x, makes as much of it.
+    """
+    exact = [enclosed(tree, arb(x), 3, arb(x)) for x in TRIED]
+    if not all(exact):
+        return np.nan  # undefined somewhere, however it is written
+    exact = np.array([[float(h) for h in row] for row in exact]).T
+    jet = trees.in_numpy(tree, TRIED)
     with np.errstate(all="ignore"):
-        jet = np.array([ours.value, ours.slope, ours.curvature])
+        ours = np.array([jet.value, jet.slope, jet.curvature])
+        exact, beyond = np.nan_to_num(exact), np.isinf(exact[:3])
         scale = np.abs(exact[:3]) + np.minimum(TRIED, 1 - TRIED) * np.abs(exact[1:])
-        # Near 1 no probabilities are compared by their ratio.
+        # Models differ near 0 by factors, near 1 by amounts: there a formula that
+        # vanishes may have the error that it has elsewhere.
         usual = np.median(np.abs(exact[:3, TRIED > 0.05]), axis=1, keepdims=True)
         scale += np.where(TRIED > 0.5, usual, 0)
-        errors = np.maximum(np.abs(jet - exact[:3]) - TINY, 0) / np.maximum(scale, TINY)
-        errors[beyond[:3]] = 0
+        missed = np.maximum(np.abs(ours - exact[:3]) - TINY, 0)
+        errors = missed / np.maximum(scale, TINY)
+        errors[beyond] = 0  # what 64 bits cannot hold
     return float(np.nan_to_num(errors, nan=np.inf, posinf=np.inf).max())
-
-
-def _derivatives(terms: list, x: float) -> list[float]:
-    """Derivatives from coefficients in units of x, which alone would underflow."""
-    with ctx.workprec(PRECISIONS[0]):
-        unit = trees.ball(Fraction(x))
-        return [float(t / unit**n * factorial(n)) for n, t in enumerate(terms)]
 
 
 # --- One formula --------------------------------------------------------------------
@@ -122,20 +130,22 @@ class Numerics:
     zero: tuple[float, float]
     # The largest number at which the tree has a value: 1, or the one below it.
     last: float
-    # Whether the tree needs no limit at 0 or 1.
-    whole: bool
-    # Of value and slope, relative to size and change; infinite if not accurate.
+    # Whether the tree has these limits and a value at 1 by itself.
+    closed: bool
+    # As `error_of` has it; infinite if not accurate.
     error: float
 
-    @np.errstate(all="ignore")  # infinite values are told by who uses them
+    @np.errstate(all="ignore")  # infinite values are for the caller to refuse
     def in_numpy(self, x: np.ndarray) -> Jet:
         """Value, slope and curvature at numbers in [0, 1]."""
-        if self.whole:
+        if self.closed:
             return trees.in_numpy(self.tree, x)
         x, (start, _) = np.asarray(x), self.zero
         at, near = np.maximum(x, LEAST_PROBABILITY), x < LEAST_PROBABILITY
         at = np.where(x == 1, self.last, at)
         jet = trees.in_numpy(self.tree, at)
+        # Below LEAST_PROBABILITY a line from the limit at 0 or, if there is none, the
+        # logarithm a + b*log(x) that goes on with the value and the slope there.
         if np.isfinite(start):
             line = Jet(start + jet.slope * x, jet.slope, 0 * x)
         else:
@@ -152,15 +162,15 @@ class Numerics:
 
     def from_least_on(self, x: jax.Array) -> jax.Array:
         """The value at numbers from LEAST_PROBABILITY on: no limit at 0 costs time."""
-        if self.last < 1:
+        if self.last < 1:  # a step that no derivative sees
             x += jax.lax.stop_gradient(jnp.where(x == 1, self.last - 1, 0.0))
         return trees.in_jax(self.tree, x)
 
     def in_jax(self, x: jax.Array) -> jax.Array:
         """The value at numbers in [0, 1], which JAX can differentiate."""
-        if self.whole:
+        if self.closed:
             return trees.in_jax(self.tree, x)
-        # No maximum or minimum: at a tie JAX halves their slopes.
+        # As in NumPy. No maximum or minimum: at a tie JAX halves their slopes.
         at = jnp.where(x < LEAST_PROBABILITY, LEAST_PROBABILITY, x)
         value = self.from_least_on(at)
         (least, slope), (start, steepest) = self.least, self.zero
@@ -178,13 +188,14 @@ class Numerics:
 @lru_cache(maxsize=256)
 def numerics(tree: trees.Tree) -> Numerics:
     """Whether a formula is evaluated as it is written or as SymPy simplifies it."""
-    zero, error = limits(tree, 0), error_of(tree)
+    zero, error = limits(tree, 0), error_of(tree)  # NaN is no reason to simplify
     if error > AGREED:
         tree = trees.simplified(tree)
         error = error_of(tree)
     error = error if error <= AGREED else np.inf
     ends = trees.in_numpy(tree, np.array([0.0, 1.0]))
-    there = ends.value[0], ends.slope[0]
+    at_zero = ends.value[0], ends.slope[0]
     last = 1.0 if np.isfinite(ends.value[1]) else float(np.nextafter(1, 0))
-    whole = np.isnan(zero[0]) or np.allclose(there, zero, 1e-12, TINY)
-    return Numerics(tree, zero, last, bool(whole) and last == 1, error)
+    # Without a limit there is nothing better than what the tree gives.
+    closed = np.isnan(zero[0]) or np.allclose(at_zero, zero, AGREED, TINY)
+    return Numerics(tree, zero, last, bool(closed) and last == 1, error)

@@ -327,18 +327,11 @@ def of_sympy(h: Any, x: Any) -> Tree:
     return visit(h)
 
 
-def balls(
-    tree: Tree,
-    x: Any,
-    order: int = 0,
-    precision: int = PRECISION,
-    unit: Fraction | None = None,
-) -> list[Any]:
+def balls(tree: Tree, x: Any, order: int = 0, precision: int = PRECISION) -> list[Any]:
     """Enclose a tree and its derivatives, at a number or on all of an interval.
 
     `x` is a ball; the balls are NaN outside the domain, and where a choice is not
-    decided. With a `unit` they are Taylor's coefficients, those of powers of
-    (x' - x) / unit, instead of derivatives up to the order.
+    decided.
 
     >>> (value,) = balls(("log", "x"), ball(Fraction(1, 2**1000)))
     >>> round(float(value), 6)
@@ -347,14 +340,12 @@ def balls(
     with ctx.workprec(precision):
         cap, ctx.cap = ctx.cap, order + 1
         try:
-            start = arb_series([x, ball(unit or Fraction(1))], order + 1)
+            start = arb_series([x, ball(Fraction(1))], order + 1)
             series = _enclosing(tree, precision)(start)
             series = arb_series([0], order + 1) + series
             # A sum with NaN leaves derivatives as they are.
             if not series[0].is_finite():
                 return [series[0], *[arb.nan()] * order]
-            if unit is not None:
-                return [series[n] for n in range(order + 1)]
             return [series[n] * math.factorial(n) for n in range(order + 1)]
         except (ValueError, ZeroDivisionError):  # a divisor without a first term
             return [arb.nan()] * (order + 1)

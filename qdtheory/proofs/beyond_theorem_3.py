@@ -19,13 +19,7 @@ import numpy as np
 
 from qdtheory.formulas.expressions import Expression, variable
 from qdtheory.proofs.shape import is_strictly_concave
-from qdtheory.proofs.signs import (
-    find_peak,
-    find_sign,
-    is_zero,
-    number_sign,
-    sign_of,
-)
+from qdtheory.proofs.signs import find_peak, find_sign, is_zero, number_sign, sign_of
 from qdtheory.proofs.theorem_3 import EXACT_POINTS, GRID, Functions
 from qdtheory.support.numbers import TextVector
 
@@ -70,15 +64,20 @@ def keeps_order_with_one_text(f: Expression) -> bool:
     False
     """
     x, (score, slope, curvature) = variable(), f.derivatives()
+    # A formula on (0, 1/2) is proved on (0, 1) with x / 2 for x, one on (1/2, 1) with
+    # (1 + x) / 2.
     if not _holds(slope.subs(x, x / 2), x, 1, strict=True):
         return False
     at_zero = score.subs(x, 0)
-    ways = [((x * slope).diff(x) * -1, slope.subs(x, 1 - x) + slope)]
+    # For z = -infinity psi / x = 1 / (x f') grows iff (x f')' <= 0.
+    cases = [((x * slope).diff(x) * -1, slope.subs(x, 1 - x) + slope)]
     if number_sign(at_zero) is not None:
         rise = score - at_zero
+        # (psi / x)' = (f - z) [f' (2 x f' - (f - z)) - x (f - z) f''] / (x f')^2, where
+        # f > z as f' > 0.
         grows = slope * (2 * x * slope - rise) - x * rise * curvature
-        ways.append((grows, mirrored_curvature(f)))
-    for grows, mirrored in ways:
+        cases.append((grows, mirrored_curvature(f)))
+    for grows, mirrored in cases:
         first = sign_of(grows.subs(x, x / 2), x)
         if first.value not in (0, 1):
             continue
@@ -113,10 +112,12 @@ def orders_two_texts(f: Expression, g: Expression) -> bool:
     False
     """
     x, score, slope = variable(), f.derivatives()[0], g.derivatives()[1]
+    # t = (1 + x) / 2 runs from 1/2 to 1 as x does from 0 to 1. The derivative of
+    # g(t) + g(1 - t) is g'(t) - g'(1 - t).
     likely, other = (1 + x) / 2, (1 - x) / 2
-    return _holds(
-        score.subs(x, likely) - score.subs(x, other), x, 1, strict=True
-    ) and _holds(slope.subs(x, likely) - slope.subs(x, other), x, -1)
+    rise = score.subs(x, likely) - score.subs(x, other)
+    fall = slope.subs(x, likely) - slope.subs(x, other)
+    return _holds(rise, x, 1, strict=True) and _holds(fall, x, -1)
 
 
 @lru_cache(maxsize=64)
@@ -135,6 +136,7 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
 
     x, (a, b) = variable(), sympy.symbols("a b", positive=True)
     (score, rise, _), slope = f.derivatives(), g.derivatives()[1]
+    # (f, g') at a, b and 1 - a - b is on one line iff two differences are parallel.
     df = [score.subs(x, t) - score.subs(x, a) for t in (b, 1 - a - b)]
     dg = [slope.subs(x, t) - slope.subs(x, a) for t in (b, 1 - a - b)]
     # Refuting it at one P is faster than expanding.
@@ -142,6 +144,7 @@ def orders_three_texts(f: Expression, g: Expression) -> bool:
     cross = df[0] * dg[1] - df[1] * dg[0]
     if number_sign(cross.subs(at)) in (1, -1) or not is_zero(cross):
         return False
+    # f increases and g' falls, so the line does.
     return _holds(rise, x, 1) and is_strictly_concave(g)
 
 
@@ -155,6 +158,7 @@ def random_points(num_texts: int) -> Iterator[TextVector]:
     """Draw up to 64 interior P, from nearly uniform to peaked."""
     rng = np.random.default_rng(0)
     num_samples = np.clip(MAX_DRAWN // num_texts, 1, NUM_SAMPLES)
+    # In turn, so that a few draws already hold every kind.
     for concentration in np.resize([3.0, 1.0, 10.0, 0.5], num_samples):
         draw = rng.dirichlet(np.full(num_texts, concentration)) + 1e-6
         yield draw / draw.sum()
@@ -167,6 +171,7 @@ def likely_points(functions: Functions, num_texts: int) -> Iterator[TextVector]:
     ones; for formulas also those with a text where ball arithmetic finds a fault.
     """
     wrong = GRID[(functions.f.slope <= 0) | (functions.g.curvature >= 0)]
+    # A fault shows only at a P with a text there. Eight places cover a wide one.
     rng = np.random.default_rng(1)
     for i in np.linspace(0, wrong.size - 1, 8 if wrong.size else 0).astype(int):
         x = float(wrong[i])
@@ -215,7 +220,7 @@ def _at_features(f: Expression, g: Expression, num_texts: int) -> Iterator[np.nd
 
 def _least_curved(functions: Functions) -> float | None:
     """The likeliest x above 1/2 of the grid for two texts at x and nearly 1 - x."""
-    even = GRID >= 1e-3
+    even = GRID >= 1e-3  # from here on the reverse of the grid is 1 - x
     value, slope = functions.f.value[even], functions.f.slope[even]
     rise = value - functions.f.value[0]
     with np.errstate(all="ignore"):

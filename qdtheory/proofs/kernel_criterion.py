@@ -86,8 +86,8 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         >>> kernel_criterion(np.eye(3)).compatible
         True
         >>> near = np.array([[1, 0.95, 0.95], [0.95, 1, 0.5], [0.95, 0.5, 1]])
-        >>> found = kernel_criterion(near)
-        >>> found.compatible, found.num_negative, round(found.level, 6)
+        >>> result = kernel_criterion(near)
+        >>> result.compatible, result.num_negative, round(result.level, 6)
         (True, 1, 1.016667)
         >>> kernel_criterion(1 - np.eye(3)).all_dominated
         True
@@ -102,13 +102,15 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
     least = float(np.delete(values, np.abs(values).argmin()).min(initial=np.inf))
     level, error = _level(kernel, noise)
     greatest = float(kernel.max())
+    # P + d dominates P iff 0 <= 2 d'KP <= -d'Kd, not both equal, hence d'Kd < 0. With
+    # one negative eigenvalue such d fill a double cone. If all texts lie in one half of
+    # it, seen from z, Kd has the same sign at each: then d'KP or -d'K(2 P + d) is
+    # negative.
     compatible = num_negative == 0 or (
         num_negative == 1 and level is not None and greatest <= level + error
     )
     all_dominated = num_negative > 1 or (num_negative == 1 and level is None)
-    direction, witness = None, None
-    if not compatible:
-        direction, witness = _refutation(kernel, level, noise)
+    evidence = (None, None) if compatible else _refutation(kernel, level, noise)
     return KernelCriterion(
         compatible=compatible,
         num_negative=num_negative,
@@ -116,61 +118,61 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         level=level,
         greatest=greatest,
         all_dominated=all_dominated,
-        direction=direction,
-        witness=witness,
+        direction=evidence[0],
+        witness=evidence[1],
         reason=_reason(num_negative, least, level, greatest, compatible),
     )
 
 
 def centred_eigenvalues(matrix: Float[np.ndarray, "texts texts"]) -> TextVector:
     """Eigenvalues of a symmetric matrix on zero-sum vectors, and a 0 for the ones."""
+    # C M C with C = I - J / N, J of ones, which leaves a zero-sum d as it is: d'CMCd is
+    # d'Md.
     centred = matrix - matrix.mean(axis=0)
     centred = centred - centred.mean(axis=1, keepdims=True)
     return np.linalg.eigvalsh((centred + centred.T) / 2)
 
 
 def _reason(
-    num_negative: int,
-    least: float,
-    level: float | None,
-    greatest: float,
-    compatible: bool,
+    negative: int, least: float, level: float | None, greatest: float, compatible: bool
 ) -> str:
-    if num_negative == 0:
+    if negative == 0:
         return (
             "The kernel is positive semidefinite on zero-sum vectors, up to rounding: "
             "U + V / 2 is greatest at Q = P."
         )
-    said = f"{num_negative} eigenvalues on zero-sum vectors are negative"
-    if num_negative == 1:
-        said = "One eigenvalue on zero-sum vectors is negative"
-    said += f", the least {least:.4g}"
+    many = f"{negative} eigenvalues on zero-sum vectors are"
+    one = "One eigenvalue on zero-sum vectors is"
+    text = f"{one if negative == 1 else many} negative, the least {least:.4g}"
     every = "every interior P is dominated, in diversity alone where KP is constant"
-    if num_negative > 1:
-        return f"{said}: {every}."
+    if negative > 1:
+        return f"{text}: {every}."
     if level is None:
-        return f"{said}, and no z has Kz constant: {every}."
+        return f"{text}, and no z has Kz constant: {every}."
     if not compatible:
         return (
-            f"{said}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
+            f"{text}, and the greatest entry of K, {greatest:.6g}, exceeds the level "
             f"{level:.6g} of Kz = c: some P are dominated, all where P'KP exceeds it."
         )
     return (
-        f"{said}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
+        f"{text}, but no entry of K exceeds the level {level:.6g} of Kz = c: no P is "
         "dominated, although no weighted sum of U and V is greatest there."
     )
 
 
 def _level(kernel: np.ndarray, noise: float) -> tuple[float | None, float]:
     """Solve Kz = c 1, sum(z) = 1; return c, if it exists, and its error bound."""
-    size = len(kernel)
+    # [K, -s 1; s 1', 0] (z, y) = (0, s) says Kz = s y 1 and sum(z) = 1, so c = s y.
+    # As s is the size of K, one bound fits the residuals of all rows. There may be many
+    # z, but one c: of two solutions z and w it is z'Kw.
     scale = np.abs(kernel).max() or 1.0
-    border = np.full((size, 1), scale)
+    border = np.full((len(kernel), 1), scale)
     bordered = np.block([[kernel, -border], [border.T, np.zeros((1, 1))]])
-    target = np.append(np.zeros(size), scale)
+    target = np.append(np.zeros(len(kernel)), scale)
     solution = np.linalg.lstsq(bordered, target)[0]
-    missed = np.abs(bordered @ solution - target).max()
-    if missed > noise * np.abs(solution).max():
+    # Least squares always have a solution; whether the equations have is its residual.
+    residual = np.abs(bordered @ solution - target).max()
+    if residual > noise * np.abs(solution).max():
         return None, 0.0
     # A rounding error E of the kernel changes the level by z'Ez.
     return float(scale * solution[-1]), noise * float(np.abs(solution[:-1]).sum()) ** 2
@@ -200,20 +202,24 @@ def dominating_model(kernel: TextMatrix, p: PerText) -> Witness | None:
         >>> p = np.array([0.5, 0.3, 0.2])
         >>> dominating_model(np.eye(3), p) is None
         True
-        >>> found = dominating_model(1 - np.eye(3), p)
-        >>> found.quality_gain > 0, found.diversity_gain > 0
+        >>> better = dominating_model(1 - np.eye(3), p)
+        >>> better.quality_gain > 0, better.diversity_gain > 0
         (True, True)
     """
     check_kernel(kernel)
     kernel = np.asarray(kernel)
     p = np.asarray(check_interior(p, size=len(kernel)))
     size = np.abs(kernel).max()
+    # Q = P + t d + t^2 h b: as d'KP = 0, U gains t^2 h b'KP, with b'KP the variance of
+    # the scores KP under P, and V gains -t^2 (2 h b'KP + d'Kd), up to t^3. With this h
+    # U gains a quarter of -t^2 d'Kd and V half of it.
     d, scores = _least_curvature(kernel, p), kernel @ p
     curvature, better = -d @ kernel @ d, p * (scores - p @ scores)
     if curvature <= 8 * NOISE * len(p) * size * np.abs(d).sum() ** 2:
         return None
     if (slope := better @ scores) <= EPS * size**2:
         return None
+    # The sign of d that leaves the simplex later.
     d = d if (d / p).min() > (-d / p).min() else -d
     longest = (p[d < 0] / -d[d < 0]).min()
     for step in longest * 2.0 ** -np.arange(1, 30):
@@ -221,6 +227,7 @@ def dominating_model(kernel: TextMatrix, p: PerText) -> Witness | None:
         if q.min() <= 0:
             continue
         q = q / q.sum()
+        # P'KP - Q'KQ, without the cancellation of two values.
         gains = (q - p) @ scores, (p - q) @ kernel @ (p + q)
         if min(gains) > NOISE * size * np.abs(q - p).sum():
             return Witness(jnp.asarray(p), jnp.asarray(q), *map(float, gains))
@@ -235,18 +242,21 @@ def _refutation(
     p = uniform = np.full(size, 1 / size)
     d = _least_curvature(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d) and level is not None:
+        # If P'KP > c, P - z is outside the cone of x'Kx <= 0, hence K-orthogonal to
+        # some d inside it.
         p = _positive_point(kernel - level)
         d = _least_curvature(kernel, p)
     if d @ kernel @ d >= -noise * (d @ d):
         # The cone is a single direction, as with two texts.
         p, d = uniform, least_direction(kernel, np.ones((1, size)))
-    rise = kernel @ d
+    rise = kernel @ d  # has both signs
     top, bottom = np.eye(size)[[rise.argmax(), rise.argmin()]]
     # Move P to where d does not change quality ...
     end = bottom if p @ rise > 0 else top
     share = p @ rise / ((p - end) @ rise)
     p = (1 - share) * p + share * end
-    # ... and slightly towards the text of greatest gain, so that quality gains too.
+    # ... and slightly towards the text of greatest gain, so that quality gains too: by
+    # a quarter of -t^2 d'Kd, at this step t, and diversity by half of it.
     step = (p[d < 0] / -d[d < 0]).min() / 2
     ratio = step * -(d @ rise) / (4 * rise.max())
     p, q = p + ratio * top, p + ratio * top + step * d
@@ -261,6 +271,8 @@ def _least_curvature(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
 
     The norm does not affect the signs of the eigenvalues.
     """
+    # With d_i = sqrt(p_i) x_i the norm is that of x. The two normals are orthogonal
+    # too, as the scores less their mean under P have the mean 0.
     root, scores = np.sqrt(p), kernel @ p
     normals = root * np.stack([np.ones(len(p)), scores - p @ scores])
     return root * least_direction(root[:, None] * kernel * root, normals)
@@ -269,34 +281,37 @@ def _least_curvature(kernel: np.ndarray, p: np.ndarray) -> np.ndarray:
 def _positive_point(excess: np.ndarray) -> np.ndarray:
     """Find an interior P with P'EP > 0, near a text or the edge between two texts.
 
-    E has a positive entry, and one positive eigenvalue at most on zero-sum vectors
-    with a negative diagonal.
+    E = K - c has a positive entry. If it has none on the diagonal, the two texts of the
+    greatest one lie in opposite halves of the cone, and the edge between them leaves
+    it, unless it passes through z.
     """
     size = len(excess)
     own = np.diag(excess)
     i, j = np.unravel_index(excess.argmax(), excess.shape)
     corner = np.eye(size)[own.argmax()]
     if own.max() <= 0:
-        # The maximum of a parabola along the edge, as E_ij > 0 >= E_ii, E_jj.
+        # The maximum of the parabola a^2 E_ii + 2 a b E_ij + b^2 E_jj, a + b = 1, where
+        # a : b = E_ij - E_jj : E_ij - E_ii, both positive as E_ij > 0 >= E_ii, E_jj.
         share = excess[i, j] - own[[j, i]]
         corner = share / share.sum() @ np.eye(size)[[i, j]]
     height = corner @ excess @ corner
-    for mixed in 2.0 ** -np.arange(2, 20):
-        p = (1 - mixed) * corner + mixed / size
+    # Inwards by so little that at least half of the excess is left.
+    for weight in 2.0 ** -np.arange(2, 20):
+        p = (1 - weight) * corner + weight / size
         if p @ excess @ p > height / 2 > 0:
             return p
     return np.full(size, 1 / size)
 
 
 # --- Exact arithmetic, where rounding leaves the criterion undecided ---------
-def rounding_doubt(kernel: TextMatrix, found: KernelCriterion) -> str | None:
-    """Why a kernel found compatible is so up to rounding only."""
+def rounding_doubt(kernel: TextMatrix, criterion: KernelCriterion) -> str | None:
+    """Why a kernel that is called compatible is so up to rounding only."""
     kernel = np.asarray(kernel)
     noise = _rounding_of(kernel)
-    if found.num_negative and found.level is not None:
-        near = found.greatest > found.level - noise
+    if criterion.num_negative and criterion.level is not None:
+        near = criterion.greatest > criterion.level - noise
         return "The level is that entry, up to rounding." if near else None
-    if found.least_eigenvalue > noise or _is_semidefinite(kernel):
+    if criterion.least_eigenvalue > noise or _is_semidefinite(kernel):
         return None
     return "An eigenvalue is 0 up to rounding, and its sign was not shown."
 
@@ -312,13 +327,15 @@ def _is_semidefinite(kernel: np.ndarray) -> bool:
 
     if len(kernel) > MAX_ELIMINATED:
         return False
+    # On the basis e_i - e_N of the zero-sum vectors: a change of basis keeps the signs
+    # of the eigenvalues (Sylvester), and this one is of integers.
     basis = np.eye(len(kernel))[:-1] - np.eye(len(kernel))[-1]
-    form, ways = (
+    form, directions = (
         fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in matrix])
         for matrix in ((kernel + kernel.T) / 2, basis)
     )
     # A polynomial with real roots has no negative one iff its signs alternate.
-    descending = (ways * form * ways.transpose()).charpoly().coeffs()[::-1]
+    descending = (directions * form * directions.transpose()).charpoly().coeffs()[::-1]
     return all((-1) ** k * number >= 0 for k, number in enumerate(descending))
 
 
@@ -331,6 +348,7 @@ def least_direction(
     eigenspace of a multiple eigenvalue, depend on the processor. So a fixed vector is
     projected onto the eigenspace of the least eigenvalue.
     """
+    # The last rows of the decomposition are a basis of what is orthogonal to all.
     _, sizes, rows = np.linalg.svd(normals)
     basis = rows[(sizes > 1e-12 * sizes[0]).sum() :]
     if not len(basis):

@@ -5,10 +5,11 @@ a step along $u/|u| + v/|v|$ improves both metrics. Second order: if $u = -\eta 
 curve along a direction of positive curvature of $U + \eta V$ does.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +42,8 @@ SMALL_STEPS = np.geomspace(1, 1e-13, 79)
 # Number of entries in one batch of models.
 BATCH = 2**20
 
+Two: TypeAlias = tuple[np.ndarray, np.ndarray]  # one of U, one of V
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -52,141 +55,49 @@ class Finding:
     optimal: bool = False  # whether P is proved to be Pareto-optimal
 
 
-@dataclass(frozen=True)
-class Metrics:
+@runtime_checkable
+class Metrics(Protocol):
     """A pair in the form that the conditions use, on NumPy arrays."""
 
     # Names of the two gradients.
-    names: tuple[str, str]
-    # Map P to the gradients of U(.; P) and V at P, shape (N,), and to the Hessians.
-    gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    hessians: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    # Maps P and models, shape (models, N), to U and V, shape (2, models).
-    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    # Maps P to the rounding errors of U and V near P, shape (2,).
-    noise: Callable[[np.ndarray], np.ndarray]
-    # Maps P and a model to both gains, shape (2,): rigorous lower bounds if `exact`,
-    # otherwise as computed by the pair.
-    gains: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    # Whether U is proved to be linear and V concave in Q, and the gradients at P tell.
-    concave: Callable[[np.ndarray], bool]
-    exact: bool = False
+    names: ClassVar[tuple[str, str]]
+    # Whether `gains` are rigorous.
+    exact: ClassVar[bool]
+
+    def gradients(self, p: np.ndarray) -> Two:
+        """The gradients of U(.; P) and V at P, shape (N,)."""
+        ...
+
+    def hessians(self, p: np.ndarray) -> Two:
+        """The Hessians of U(.; P) and V at P, shape (N, N)."""
+        ...
+
+    def values(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """U and V of models, shape (models, N); shape (2, models)."""
+        ...
+
+    def noise(self, p: np.ndarray) -> np.ndarray:
+        """The rounding errors of U and V near P, shape (2,)."""
+        ...
+
+    def gains(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Both gains of a model: lower bounds if `exact`, else computed; shape (2,)."""
+        ...
+
+    def concave_at(self, p: np.ndarray) -> bool:
+        """Whether U is proved linear, V concave in Q and the gradients at P suffice."""
+        ...
+
+    def _rounding(self, p: np.ndarray, eps: float) -> np.ndarray:
+        # Errors of a sum of N terms grow like the square root of N; the terms have the
+        # sizes of gradients times P, and constants are part of the sum until they are
+        # subtracted.
+        sums = self.values(p, p[None])[:, 0]
+        terms = [np.abs(gradient) @ p for gradient in self.gradients(p)]
+        return (16 + np.sqrt(p.size)) * eps * (np.abs(sums) + terms)
 
 
-def metrics_of(
-    quality: Callable, diversity: Callable, concave: bool = False
-) -> Metrics:
-    """The values and derivatives of any U(q, p) and V(q), by JAX."""
-    gradients, hessians = (
-        _compiled(lambda p, d=derivative: (d(quality)(p, p), d(diversity)(p)))
-        for derivative in (jax.grad, jax.hessian)
-    )
-
-    def both(p, q):
-        return jnp.stack([quality(q, p), diversity(q)])
-
-    values = _compiled(jax.vmap(both, in_axes=(None, 0), out_axes=1))
-
-    def noise(p: np.ndarray) -> np.ndarray:
-        real, slopes = values(p, p[None]), gradients(p)
-        metrics = jax.make_jaxpr(lambda q: (quality(q, p), diversity(q)))(p)
-        known = _rounding(real[:, 0], slopes, p, _coarsest(metrics.jaxpr))
-        return np.maximum(known, _measured(values, slopes, p, real))
-
-    def gains(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """By the pair itself, one distribution at a time."""
-        model, real = ((quality(x, p), diversity(x)) for x in (q, p))
-        return np.array(model, float) - np.array(real, float)
-
-    names = "grad U", "grad V"
-    return Metrics(names, gradients, hessians, values, noise, gains, lambda _: concave)
-
-
-def _compiled(h: Callable) -> Callable:
-    """Compile a function, once for all P, and return NumPy arrays from it."""
-    compiled = jax.jit(h)
-    return lambda *arrays: jax.tree.map(np.asarray, compiled(*arrays))
-
-
-def metrics_of_formulas(f: Expression, g: Expression) -> Metrics:
-    """The values and derivatives of a separable pair, with proved gains."""
-
-    def gradients(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return f.value(p), g.jet(p).slope
-
-    def values(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return np.stack([q @ f.value(p), g.value(q).sum(axis=1)])
-
-    return Metrics(
-        ("f", "g'"),
-        gradients,
-        lambda p: (np.zeros((p.size, p.size)), np.diag(g.jet(p).curvature)),
-        values,
-        lambda p: _rounding(values(p, p[None])[:, 0], gradients(p), p, EPS),
-        lambda p, q: _exact_gains(f, g, p, q),
-        # Nearly antiparallel gradients prove optimality only if P has two values, for
-        # which (f, g') always lie on a line.
-        lambda p: np.unique(p).size <= 2 and is_strictly_concave(g),
-        exact=True,
-    )
-
-
-def _exact_gains(
-    f: Expression, g: Expression, p: np.ndarray, q: np.ndarray
-) -> np.ndarray:
-    """Rigorous lower bounds on both gains, for the exact values of the floats."""
-    real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
-    for side in (real, model):  # make the sum exactly 1, which floats are not
-        side[-1] = 1 - sum(side[:-1], Fraction(0))
-    total = [ball(Fraction()), ball(Fraction())]
-    with ctx.workprec(PRECISION):
-        for x, y in zip(real, model, strict=True):
-            if x != y:
-                total[0] += ball(y - x) * f.balls(ball(x))[0]
-                total[1] += g.balls(ball(y))[0] - g.balls(ball(x))[0]
-        return np.array([float(gain.lower()) for gain in total])
-
-
-def _rounding(
-    real: np.ndarray, gradients: Iterable[np.ndarray], p: np.ndarray, eps: float
-) -> np.ndarray:
-    # Rounding of a sum of N terms grows like the square root of N; the sizes of the
-    # terms are gradients times P, and the sum before constants are subtracted.
-    terms = [np.abs(gradient) @ p for gradient in gradients]
-    return (16 + np.sqrt(p.size)) * eps * (np.abs(real) + terms)
-
-
-def _coarsest(jaxpr: Any) -> float:
-    """Machine epsilon of the lowest precision in which code computes."""
-    coarsest = EPS
-    for equation in jaxpr.eqns:
-        for out in equation.outvars:
-            if jnp.issubdtype(getattr(out.aval, "dtype", int), jnp.floating):
-                coarsest = max(coarsest, float(jnp.finfo(out.aval.dtype).eps))
-        for inner in jaxprs_in_params(equation.params):
-            coarsest = max(coarsest, _coarsest(inner))
-    return coarsest
-
-
-def _measured(
-    values: Callable, slopes: Iterable[np.ndarray], p: np.ndarray, real: np.ndarray
-) -> np.ndarray:
-    """Estimate rounding errors as deviations of U and V from tangents at tiny steps.
-
-    Code is bounded by no formula: what a user's function cancels inside is seen only
-    in its values.
-    """
-    rng = np.random.default_rng(0)
-    missed = []
-    for size in PROBES:
-        q = p * (1 + size * rng.normal(size=(16, p.size)))
-        q = q / q.sum(axis=1, keepdims=True)
-        tangent = np.stack([(q - p) @ slope for slope in slopes])
-        missed.append(np.abs(values(p, q) - real - tangent).max(axis=1))
-    # Curvature scales with the square of the step, rounding errors do not.
-    return 16 * np.min(missed, axis=0)
-
-
+# --- The conditions -------------------------------------------------------------------
 def is_defined(metrics: Metrics, p: TextVector) -> bool:
     """Whether the metrics and their gradients are finite at P, as the tests need."""
     return bool(
@@ -206,23 +117,27 @@ def examine(metrics: Metrics, p: TextVector) -> Finding:
             )
     if not np.isfinite(metrics.values(p, p[None])).all():
         raise ValueError("U or V is not finite at P, where the tests need them")
+    # Q - P is zero-sum, so that a constant added to a gradient changes nothing.
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
-    sides = zip(metrics.names, (norm_u, norm_v), gradients, strict=True)
-    for name, norm, gradient in sides:
+    for name, norm, gradient in zip(metrics.names, (norm_u, norm_v), gradients):
         if norm <= CENTRED * float(np.linalg.norm(gradient)):
             return Finding(
                 f"{name} vanishes, as at an extremum or of a metric in steps, which "
                 "leaves it open"
             )
-    # 1 + cosine, without the cancellation of a sum with -1.
-    gap = float(np.sum((u / norm_u + v / norm_v) ** 2) / 2)
+    # Along d = u/|u| + v/|v| the slopes of U and V are |u| and |v| times 1 + cosine.
+    # That is |d|^2 / 2, a sum of squares: angles of 1e-9 from antiparallel make it
+    # 5e-19, which 1 + u.v / (|u| |v|) would lose in the rounding error 1e-16 of the 1.
+    d = u / norm_u + v / norm_v
+    gap = float(np.sum(d**2) / 2)
     if gap > ANTIPARALLEL_TOLERANCE:
-        witness = _best_step(metrics, p, u / norm_u + v / norm_v, 0 * p)
-        if witness is not None:
+        if witness := _best_step(metrics, p, d, 0 * p):
             return Finding("First-order test: a step improves both", gap, witness)
         return Finding("No step gains more than rounding, which leaves it open", gap)
-    if metrics.concave(p):
+    # Now u = -eta v. If U + eta V is concave too, P is its maximum on the simplex, and
+    # no Q has more of one metric without less of the other.
+    if metrics.concave_at(p):
         return Finding(
             "The gradients are antiparallel to within an angle of 1e-9, U is linear "
             "and V concave (g'' < 0 is proved): P is Pareto-optimal",
@@ -235,7 +150,14 @@ def examine(metrics: Metrics, p: TextVector) -> Finding:
 def _second_order(
     metrics: Metrics, p: np.ndarray, u: np.ndarray, eta: float, gap: float
 ) -> Finding:
-    """Test the curvature of U + eta V, orthogonally to 1 and u, if u = -eta v."""
+    r"""Test the curvature of U + eta V, orthogonally to 1 and u, if u = -eta v.
+
+    Along $Q = P + t d + t^2 e / 2$, with d and e zero-sum and $u \cdot d = 0$, hence
+    $v \cdot d = 0$, U gains $(d'H_U d + u \cdot e) t^2 / 2$ and V gains
+    $(d'H_V d + v \cdot e) t^2 / 2$, up to $t^3$. As $u + \eta v = 0$, e does not change
+    the gain of U + eta V, and only divides it: to this order both metrics can gain iff
+    $d'(H_U + \eta H_V) d > 0$ for some such d.
+    """
     if p.size > MAX_SECOND_ORDER:
         return Finding(
             "The gradients are antiparallel, and the second-order test takes at most "
@@ -245,21 +167,25 @@ def _second_order(
     hessian_u, hessian_v = metrics.hessians(p)
     if not np.isfinite([hessian_u, hessian_v]).all():
         return Finding("A second derivative is not finite, which leaves it open", gap)
-    size = float((np.abs(hessian_u) + eta * np.abs(hessian_v)).max())
     hessian = hessian_u + eta * hessian_v
+    # Orthogonal to 1, as the sum stays 1, and to u, or one metric would fall with t. u
+    # is scaled, so that a short one is not dropped as a rounding error.
     d = least_direction(-hessian, np.stack([np.ones(p.size), u / np.abs(u).max()]))
     if not d.any():
         return Finding("No direction is left to test", gap)
-    most = d @ hessian @ d
+    curvature = d @ hessian @ d
+    # Of the two sizes, not of their sum, in which they may cancel.
+    size = float((np.abs(hessian_u) + eta * np.abs(hessian_v)).max())
     noise = HESSIAN_TOLERANCE * size
-    if most > noise:
-        # Choose e along u so that the two gains along P + t d + t^2 e / 2 are equal.
+    if curvature > noise:
+        # e = s u / |u|^2 has u.e = s and v.e = -s / eta. With this s U gains as much as
+        # eta V, each t^2 / 4 of the curvature.
         shift = (eta * (d @ hessian_v @ d) - d @ hessian_u @ d) / 2
         e = shift * u / (u @ u)
-        witness = _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e)
-        if witness is not None:
+        # The gains along d and -d agree up to t^3, but leave the simplex elsewhere.
+        if witness := _best_step(metrics, p, d, e) or _best_step(metrics, p, -d, e):
             return Finding("Second-order test: a curve improves both", gap, witness)
-    if most < -noise:
+    if curvature < -noise:  # in every direction, as d has the greatest
         return Finding("P is locally optimal, which says nothing of distant Q", gap)
     return Finding("Both orders vanish, which leaves it open", gap)
 
@@ -276,16 +202,26 @@ def _best_step(
         q = np.where(q.min(axis=1, keepdims=True) > 0, q, p)
         q = q / q.sum(axis=1, keepdims=True)
         gains = np.nan_to_num(metrics.values(p, q) - real, nan=-np.inf)
+        # Gains as small as rounding errors count as none, so P itself never wins.
         clear = (gains > noise[:, None]).all(axis=0)
         lesser = np.where(clear, gains.min(axis=0), 0.0)
         if lesser.max() > best.min():
             best_q, best = q[lesser.argmax()], gains[:, lesser.argmax()]
     if best_q is not p:
+        # By another way than in a batch: with proved bounds, or uncompiled.
         confirmed = metrics.gains(p, best_q)
         if (confirmed > (0 if metrics.exact else noise)).all():
             return Witness(jnp.asarray(p), jnp.asarray(best_q), *map(float, best))
-    if not metrics.exact or p.size > MAX_EXACT:
-        return None
+    # Where u and -v nearly agree in direction, gains are positive at steps so short
+    # only that they are lost in the rounding of U and V.
+    provable = metrics.exact and p.size <= MAX_EXACT
+    return _proved_step(metrics, p, d, e) if provable else None
+
+
+def _proved_step(
+    metrics: Metrics, p: np.ndarray, d: np.ndarray, e: np.ndarray
+) -> Witness | None:
+    """The longest step along P + t d + t^2 e / 2 whose gains are proved positive."""
     for t in SMALL_STEPS:
         q = p + t * d + t**2 * e / 2
         if q.min() <= 0:
@@ -297,3 +233,120 @@ def _best_step(
         if np.isnan(gains).any():
             break  # a formula without an enclosure here has none for shorter steps
     return None
+
+
+# --- The two kinds of metrics ---------------------------------------------------------
+class CodeMetrics(Metrics):
+    """Any U(q, p) and V(q), with their derivatives by JAX."""
+
+    names, exact = ("grad U", "grad V"), False
+
+    def __init__(self, quality: Callable, diversity: Callable, concave: bool = False):
+        self.quality, self.diversity, self.concave = quality, diversity, concave
+        # Compiled once for all P of a size; in a method it would be at each call.
+        self._gradients = jax.jit(partial(self._derivatives, jax.grad))
+        self._hessians = jax.jit(partial(self._derivatives, jax.hessian))
+        self._values = jax.jit(jax.vmap(self._both, in_axes=(None, 0), out_axes=1))
+
+    def _derivatives(self, derivative: Callable, p: Any) -> Any:
+        return derivative(self.quality)(p, p), derivative(self.diversity)(p)
+
+    def _both(self, p: Any, q: Any) -> Any:
+        return jnp.stack([self.quality(q, p), self.diversity(q)])
+
+    def gradients(self, p: np.ndarray) -> Two:
+        """By automatic differentiation in the model, which U takes first."""
+        return jax.tree.map(np.asarray, self._gradients(p))
+
+    def hessians(self, p: np.ndarray) -> Two:
+        """By automatic differentiation, twice."""
+        return jax.tree.map(np.asarray, self._hessians(p))
+
+    def values(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Of all models at once."""
+        return np.asarray(self._values(p, q))
+
+    def noise(self, p: np.ndarray) -> np.ndarray:
+        """The larger of two estimates: of sums of N terms, and of what is measured."""
+        jaxpr = jax.make_jaxpr(partial(self._both, p))(p).jaxpr
+        return np.maximum(self._rounding(p, _coarsest(jaxpr)), self._deviation(p))
+
+    def _deviation(self, p: np.ndarray) -> np.ndarray:
+        """Estimate rounding errors as deviations from tangents at tiny steps.
+
+        Code is bounded by no formula: what a user's function cancels inside is seen
+        only in its values.
+        """
+        real, slopes = self.values(p, p[None]), self.gradients(p)
+        rng, deviations = np.random.default_rng(0), []
+        for size in PROBES:
+            q = p * (1 + size * rng.normal(size=(16, p.size)))
+            q = q / q.sum(axis=1, keepdims=True)
+            tangent = np.stack([(q - p) @ slope for slope in slopes])
+            deviations.append(np.abs(self.values(p, q) - real - tangent).max(axis=1))
+        # Curvature scales with the square of the step, rounding errors do not: the
+        # lesser deviation holds less of it.
+        return 16 * np.min(deviations, axis=0)
+
+    def gains(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """By the pair itself, one distribution at a time."""
+        model, real = ((self.quality(x, p), self.diversity(x)) for x in (q, p))
+        return np.array(model, float) - np.array(real, float)
+
+    def concave_at(self, p: np.ndarray) -> bool:
+        """At every P, if at all."""
+        return self.concave
+
+
+metrics_of = CodeMetrics  # as lectures call it
+
+
+def _coarsest(jaxpr: Any) -> float:
+    """Machine epsilon of the lowest precision in which code computes."""
+    kinds = [getattr(out.aval, "dtype", int) for e in jaxpr.eqns for out in e.outvars]
+    floats = [kind for kind in kinds if jnp.issubdtype(kind, jnp.floating)]
+    inner = [_coarsest(part) for e in jaxpr.eqns for part in jaxprs_in_params(e.params)]
+    return max([EPS, *inner, *(float(jnp.finfo(kind).eps) for kind in floats)])
+
+
+@dataclass(frozen=True)
+class FormulaMetrics(Metrics):
+    """A separable pair of two formulas, with gains that are proved."""
+
+    f: Expression
+    g: Expression
+    names, exact = ("f", "g'"), True
+
+    def gradients(self, p: np.ndarray) -> Two:
+        """The values f(P_i) and g'(P_i)."""
+        return self.f.value(p), self.g.jet(p).slope
+
+    def hessians(self, p: np.ndarray) -> Two:
+        """0, as U is linear in Q, and the diagonal of g'', as V is a sum over texts."""
+        return np.zeros((p.size, p.size)), np.diag(self.g.jet(p).curvature)
+
+    def values(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """The sums of Q_i f(P_i) and of g(Q_i)."""
+        return np.stack([q @ self.f.value(p), self.g.value(q).sum(axis=1)])
+
+    def noise(self, p: np.ndarray) -> np.ndarray:
+        """Of the two sums, as if f and g had no errors: `gains` are what counts."""
+        return self._rounding(p, EPS)
+
+    def gains(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Rigorous lower bounds, for the exact values of the floats."""
+        real, model = ([Fraction(float(x)) for x in side] for side in (p, q))
+        for side in (real, model):  # make the sum exactly 1, which floats are not
+            side[-1] = 1 - sum(side[:-1], Fraction(0))
+        total = [ball(Fraction()), ball(Fraction())]
+        with ctx.workprec(PRECISION):
+            for x, y in zip(real, model, strict=True):
+                if x != y:
+                    total[0] += ball(y - x) * self.f.balls(ball(x))[0]
+                    total[1] += self.g.balls(ball(y))[0] - self.g.balls(ball(x))[0]
+            return np.array([float(gain.lower()) for gain in total])
+
+    def concave_at(self, p: np.ndarray) -> bool:
+        """If P has two values at most: any (f, g') of two points lie on a line."""
+        # With more, nearly antiparallel gradients need not be antiparallel.
+        return np.unique(p).size <= 2 and is_strictly_concave(self.g)

@@ -55,6 +55,8 @@ class Functions:
     def constant_metric(self) -> str | None:
         """The metric in which all models are equal, for code up to rounding."""
         f, g = self.f, self.g
+        # As sum_i Q_i = 1, U = sum_i Q_i f(P_i) is c for f = c, and V = sum_i g(Q_i) is
+        # a N + b for g = a + b x, whatever Q.
         if self.formulas is not None and self.smooth:
             flat = signs.is_zero(self.formulas[0].derivatives()[1])
             linear = signs.is_zero(self.formulas[1].derivatives()[2])
@@ -112,6 +114,8 @@ def fit_theorem_3(f: Jet, g: Jet) -> Fit:
 
     Constant and linear terms of g are irrelevant, as $\sum_i Q_i = 1$.
     """
+    # f first, whose fall refutes the theorem for any g. The residual before the sign of
+    # w0, which is NaN without a fit. A jump of g last: it shows in no derivative.
     w0, b0, residual = _least_deviation(f, g)
     violation = None
     if (at := _fall(f)) is not None:
@@ -126,6 +130,8 @@ def fit_theorem_3(f: Jet, g: Jet) -> Fit:
 
 
 def _least_deviation(f: Jet, g: Jet) -> tuple[float, float, float]:
+    # w0 and b0 are read off at one point and tested at all others: where the theorem
+    # holds any point gives the same.
     middle = f.value.size // 2
 
     def deviation(found: np.ndarray, expected: np.ndarray, noise: Any) -> np.ndarray:
@@ -161,6 +167,7 @@ def _fall(f: Jet) -> float | None:
 
 def _jump(g: Jet) -> float | None:
     """First grid point at which g violates the tangent bounds of a concave function."""
+    # g'(b) (b - a) <= g(b) - g(a) <= g'(a) (b - a) for a < b and a concave g.
     step, rise = np.diff(GRID), np.diff(g.value)
     noise = 2 * NOISE * (np.abs(g.value[1:]) + np.abs(g.value[:-1]))
     outside = rise > step * g.slope[:-1] + noise
@@ -188,11 +195,13 @@ def refute_theorem_3(f: Expression, g: Expression) -> str | None:
     """
     derivatives = f.derivatives()[1], g.derivatives()[2]
     rows = [[h.subs(variable(), t) for h in derivatives] for t in EXACT_POINTS]
+    # f' >= 0 and w0 < 0 make g'' = w0 f' <= 0: one point of another sign refutes that.
     for t, (slope, curvature) in zip(EXACT_POINTS, rows, strict=True):
         if signs.number_sign(slope) == -1:
             return f"f falls at x = {t}"
         if signs.number_sign(curvature) == 1:
             return f"g is convex at x = {t}"
+    # g''(t) f'(s) = g''(s) f'(t), without a division by a ball that may hold 0.
     (start, *others), (first, *rest) = EXACT_POINTS, rows
     for t, (slope, curvature) in zip(others, rest, strict=True):
         if signs.number_sign(curvature * first[0] - first[1] * slope) in (1, -1):
@@ -214,15 +223,20 @@ def prove_theorem_3(f: Expression, g: Expression) -> Proof | None:
 
     x, (quality, slope, _) = variable(), f.derivatives()
     diversity, marginal, curvature = g.derivatives()
+    # The constants need one point with f' != 0; at a point of inflection f' may be 0,
+    # as that of (x - 1/2)**3 is at 1/2.
     for t in map(sympy.Rational, ("1/2", "1/3", "2/7")):
         if signs.number_sign(slope.subs(x, t)):
             break
     else:
         return None
+    # w0 is g'' / f' at this point, if anywhere; that g'' - w0 f' is 0 is then proved.
     w0 = _exact((curvature / slope).subs(x, t))
     if signs.number_sign(w0) != -1 or not signs.is_zero(curvature - w0 * slope):
         return None
     b0 = _exact((marginal - w0 * quality).subs(x, t))
+    # Psi = alpha U + (1 - alpha) V has the gradient alpha f + (1 - alpha) (w0 f + b0),
+    # constant at Q = P iff alpha + (1 - alpha) w0 = 0. F = (g - b0 x) / w0 has F' = f.
     alpha = _exact(-w0 / (1 - w0))
     divergence = _divergence(x, quality, (diversity - b0 * x) / w0, alpha)
     return Proof(w0, b0, alpha, _exact(1 / (1 - w0)), divergence)
@@ -235,6 +249,7 @@ def increases(f: Expression) -> signs.Sign:
 
 def open_hypotheses(f: Expression, g: Expression, proof: Proof | None) -> Iterator[str]:
     """List the hypotheses of Theorem 3 that fail or are not proved."""
+    # A refutation stands alone: it settles what else would be listed as open.
     if proof is None:
         refuted = refute_theorem_3(f, g)
         if refuted is not None:
@@ -271,6 +286,8 @@ def _divergence(x: Any, f: Any, antiderivative: Any, alpha: Any) -> str:
 
     if signs.num_terms(antiderivative) <= MAX_READABLE:
         antiderivative = sympy.expand(antiderivative)
+    # alpha (U + V / -w0) = alpha sum_i [f(P_i) Q_i - F(Q_i)] + constant, greatest at
+    # Q = P: the difference is a Bregman divergence of F.
     q, p, ratio = sympy.symbols("Q_i P_i R", positive=True)
     bregman = (
         antiderivative.subs(x, q) - antiderivative.subs(x, p) - f.subs(x, p) * (q - p)

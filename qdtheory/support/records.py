@@ -200,3 +200,28 @@ def _short(value: Any) -> str:
             pass
     kind = "booleans" if value.dtype == bool else "numbers"
     return f"<{' x '.join(map(str, shape)) or '1'} {kind}>"
+
+
+def set_fields(self: object, **fields: object) -> None:
+    """Set the fields of a frozen dataclass in its own `__init__`."""
+    for name, value in fields.items():
+        object.__setattr__(self, name, value)
+
+
+class Frozen:
+    """A float64 array as bytes: hashable, so that a pair can be a static argument."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.key = np.ascontiguousarray(values).tobytes(), values.shape
+
+    @property
+    def values(self) -> np.ndarray:
+        """The array."""
+        data, shape = self.key
+        return np.frombuffer(data).reshape(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)

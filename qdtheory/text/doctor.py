@@ -6,7 +6,7 @@ general the texts with the most $u / \sigma_u + v / \sigma_v$, of what a text ad
 quality and to diversity, gain $\sqrt{(1 + \rho)/2}$ standard deviations in both for
 each of their weight's.
 
-Neither u nor v is known of a black box. But lots that are tilted towards long texts,
+A black box shows neither u nor v. But lots that are tilted towards long texts,
 towards common words and so on show how both change with such features. From them
 `doctor` finds weights by which real sentences seem to gain in both, and then draws
 sentences that it has not seen by these weights. Only they decide.
@@ -36,12 +36,12 @@ Score: TypeAlias = Callable[[Rows, Rows], Float[np.ndarray, "2"]]
 Table: TypeAlias = Float[np.ndarray, "texts features"]
 
 # Shares of all texts: for the features, and for the search. The rest is for the test.
-KNOWN, SEARCHED = 1 / 8, 3 / 8
+FOR_FEATURES, FOR_SEARCH = 1 / 8, 3 / 8
 # Lots for the correlation, rounds of the search, lots at the centre of each.
 LOTS, ROUNDS, CENTRE, MAX_BLOCKS = 60, 7, 8, 40
 MAX_LOT, LEAST_TEXTS, LEAST_CALLS = 500, 2000, 100
 # References of the lots for the correlation, in lots.
-REAL = 4
+REFERENCES = 4
 # The tilt of a round's lots, the first step, and how both shrink.
 TILT, STEP, SHRINK = 0.2, 0.5, 0.85
 # Tilted texts are kept by chances of which the mean is at least this.
@@ -66,7 +66,7 @@ def doctor(
     alpha: float = 0.05,
     seed: int = 0,
     cache: MutableMapping[str, float] | None = None,
-    step: Callable[[str], None] = lambda told: None,
+    step: Callable[[str], None] = lambda text: None,
 ) -> Diagnosis:
     r"""Look for real text that beats real text in quality and in diversity.
 
@@ -88,7 +88,7 @@ def doctor(
         seed: of all draws.
         cache: keeps the answers, so that the same call again, after an interruption or
             an error, asks only what it has not. `shelve.open("answers")` is one.
-        step: is told what is done before each call.
+        step: called with a description before each call.
 
     Returns:
         The verdict, with what led to it.
@@ -107,11 +107,10 @@ def doctor(
         >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
         'no deviation found'
     """
-    from scipy.special import ndtri, stdtr  # late: slow to import
-
     check_positive("alpha", alpha, below=0.5)
     check_whole("calls", calls, LEAST_CALLS)
-    for side, metric in (("quality", quality), ("diversity", diversity)):
+    sides: dict[Side, Any] = {"quality": quality, "diversity": diversity}
+    for side, metric in sides.items():
         if not (isinstance(metric, str) or callable(metric)):
             raise ValueError(
                 f"{side}: expected a name or a function, got {metric!r:.40}; write "
@@ -120,47 +119,59 @@ def doctor(
     given = texts if isinstance(texts, Corpus) else list(containers.rows(texts))
     corpus = as_corpus(given)
     strings = [x if isinstance(x, str) else " ".join(map(str, x)) for x in given]
-    if len(corpus) < LEAST_TEXTS:
+    if (size := len(corpus)) < LEAST_TEXTS:
         raise ValueError(
-            f"texts: expected at least {LEAST_TEXTS:,} real ones, got {len(corpus):,}; "
+            f"texts: expected at least {LEAST_TEXTS:,} real ones, got {size:,}; "
             "give more, from one source"
         )
-    lot = min(MAX_LOT, len(corpus) // 100) if lot is None else lot
-    why = f", a fiftieth of the {len(corpus):,} texts"
-    check_whole("lot", lot, 10, len(corpus) // 50, why)
-    names, ask, own = _asked(quality, diversity, corpus, strings, cache, step)
+    lot = min(MAX_LOT, size // 100) if lot is None else lot
+    check_whole("lot", lot, 10, size // 50, f", a fiftieth of the {size:,} texts")
+    names, score, of_each = _metrics(sides, corpus, strings, cache, step)
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(corpus))
-    ends = [int(share * len(corpus)) for share in (KNOWN, KNOWN + SEARCHED)]
-    known, pool, fresh = np.split(order, ends)
+    # Disjoint: what the search has seen would look better than it is in the test, and
+    # n-grams are rare or common by themselves in the lots that they are counted in.
+    ends = [int(share * size) for share in (FOR_FEATURES, FOR_FEATURES + FOR_SEARCH)]
+    counted, pool, fresh = np.split(rng.permutation(size), ends)
 
-    def asks(number: int, least: int) -> int:
+    def share_of(number: int, least: int) -> int:
         return max(number * calls // NUM_CALLS, least)
 
     def lots_of(size: int) -> Float[np.ndarray, "lots 2"]:
-        drawn = (rng.permutation(pool)[:size] for _ in range(asks(LOTS, 12)))
-        return np.array([ask(rows, known[: REAL * size]) for rows in drawn])
+        drawn = (rng.permutation(pool)[:size] for _ in range(share_of(LOTS, 12)))
+        return np.array([score(rows, counted[: REFERENCES * size]) for rows in drawn])
 
     small, lots = lots_of(lot // SMALLER), lots_of(lot)
     spread = _spread(lots, names)
-    features = _features(corpus, known, own)
-    chances = _search(ask, features, pool, lot, spread, asks, len(fresh), rng)
-    scores, witness = _tested(ask, fresh, chances, lot, asks(MAX_BLOCKS, 8), rng)
+    features = _features(corpus, counted, of_each)
+    chances = _search(score, features, pool, lot, spread, share_of, fresh, rng)
+    scores, rows = _tested(score, fresh, chances, lot, share_of(MAX_BLOCKS, 8), rng)
+    witness = tuple(strings[i] for i in rows)
+    return _diagnosis(names, small, lots, scores, witness, lot, alpha)
+
+
+def _diagnosis(
+    names: dict[Side, str], small, lots, scores, witness, lot: int, alpha: float
+) -> Diagnosis:
+    """Estimate and test, from lots of real text of two sizes and the test's blocks."""
+    from scipy.special import ndtri, stdtr  # late: slow to import
+
     of_small, correlation = map(_correlation, (small, lots))
-    # Of lots of n texts 1 + it is a + c / n, of which the limit a is left.
+    # Of lots of n texts 1 + it is a + c / n, to the first order. Two sizes leave a.
     limit = 1 + (SMALLER * correlation.value - of_small.value) / (SMALLER - 1)
     errors = SMALLER * correlation.standard_error, of_small.standard_error
     error = math.hypot(*errors) / (SMALLER - 1)
     drawn, plain, mixed = scores.transpose(1, 0, 2)
+    # Ends of intervals of this level are those of one-sided tests at level alpha.
     gains = _means(drawn - plain, 1 - 2 * alpha)
     bends = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
+    # Both have to be positive: the p-value is that of the worse.
     with np.errstate(all="ignore"):
         least = min(float(gain.value / gain.standard_error) for gain in gains)
     return Diagnosis(
-        quality=names[0],
-        diversity=names[1],
+        **names,
         correlation=correlation,
         deviation=interval_of(max(limit, 0.0), error**2, len(lots) - 1, bounds=(0, 2)),
+        # A normal estimate of this mean is above its critical value so often.
         visible=float(ndtri(1 - alpha) + ndtri(POWER)) * error,
         quality_gain=gains[0],
         diversity_gain=gains[1],
@@ -168,51 +179,44 @@ def doctor(
         num_blocks=len(scores),
         linearity=bends[0],
         concavity=bends[1],
-        witness=tuple(strings[i] for i in witness),
+        witness=witness,
         lots=lots,
         lot=lot,
         alpha=alpha,
     )
 
 
-# --- Asking -------------------------------------------------------------------------
+# --- Metrics ------------------------------------------------------------------------
 
 
-def _asked(
-    quality, diversity, corpus: Corpus, strings: list[str], cache, step
-) -> tuple[tuple[str, str], Score, Any]:
+def _metrics(
+    sides: dict[Side, Any], corpus: Corpus, strings: list[str], cache, step
+) -> tuple[dict[Side, str], Score, Any]:
     """Names, a function to the values of both, and one to each text's own quality."""
-    sides: dict[Side, Any] = {"quality": quality, "diversity": diversity}
-    found, names, each = {}, [], None
-    for side, metric in sides.items():
-        if isinstance(metric, str):
-            found[side], of_each = named_metric(side, metric)
-            each = each or of_each
-            names.append(metric)
-        else:
-            names.append(getattr(metric, "__name__", side))
-    answers = {} if cache is None else cache
-    of_texts = "" if cache is None else fingerprint(corpus)
+    named: Any = {x: named_metric(x, y) for x, y in sides.items() if isinstance(y, str)}
+    names: dict[Side, str] = {x: getattr(y, "__name__", x) for x, y in sides.items()}
+    names |= {x: sides[x] for x in named}
+    answers, of_texts = ({}, "") if cache is None else (cache, fingerprint(corpus))
 
     def value(side: Side, *rows: Rows) -> float:
+        # In bytes that are the same on any machine, as a cache may be moved.
         asked = b"".join(np.asarray(x, "<i8").tobytes() + b";" for x in rows)
-        of_rows = blake2b(asked, digest_size=16).hexdigest()
-        key = f"{names[side == 'diversity']} {of_texts} {of_rows}"
-        if key not in answers:
-            if side in found:
-                answer = found[side](*(corpus[x] for x in rows))
-            else:
-                lots = ([strings[i] for i in x] for x in rows)
-                answer = _answer(side, sides[side], *lots)
-            answers[key] = answer
+        key = f"{names[side]} {of_texts} {blake2b(asked, digest_size=16).hexdigest()}"
+        if key in answers:
+            return answers[key]
+        if side in named:
+            answers[key] = named[side][0](*(corpus[x] for x in rows))
+        else:
+            lots = ([strings[i] for i in x] for x in rows)
+            answers[key] = _answer(side, sides[side], *lots)
         return answers[key]
 
-    def ask(lot: Rows, real: Rows) -> Float[np.ndarray, "2"]:
-        step(f"{names[0]} and {names[1]} of {len(lot)} texts")
+    def score(lot: Rows, real: Rows) -> Float[np.ndarray, "2"]:
+        step(f"{names['quality']} and {names['diversity']} of {len(lot)} texts")
         return np.array([value("quality", lot, real), value("diversity", lot)])
 
-    own = each and (lambda real: each(corpus, corpus[real]))
-    return (names[0], names[1]), ask, own
+    each = next((of_each for _, of_each in named.values() if of_each), None)
+    return names, score, each and (lambda real: each(corpus, corpus[real]))
 
 
 def _answer(side: str, function: Callable[..., Any], *lots: list[str]) -> float:
@@ -235,11 +239,11 @@ def _answer(side: str, function: Callable[..., Any], *lots: list[str]) -> float:
     return float(answer)
 
 
-def _spread(lots: np.ndarray, names: tuple[str, str]) -> Float[np.ndarray, "2"]:
+def _spread(lots: np.ndarray, names: dict[Side, str]) -> Float[np.ndarray, "2"]:
     """Standard deviations of both over lots; an error if there is none."""
     spread = lots.std(axis=0, ddof=1)
-    for name, own, values in zip(names, spread, lots.T):
-        if own <= EQUAL * np.abs(values).max():
+    for name, deviation, values in zip(names.values(), spread, lots.T):
+        if deviation <= EQUAL * np.abs(values).max():
             raise ValueError(
                 f"{name}: gives {values[0]:.6g} for each of {len(lots)} lots of real "
                 "text; a constant tells no texts apart"
@@ -250,40 +254,40 @@ def _spread(lots: np.ndarray, names: tuple[str, str]) -> Float[np.ndarray, "2"]:
 # --- Features -----------------------------------------------------------------------
 
 
-def _features(corpus: Corpus, known: Rows, own: Any) -> Table:
+def _features(corpus: Corpus, counted: Rows, of_each: Any) -> Table:
     """How long each text is, how common its words are, what repeats, and its topics.
 
-    Counts are those of the rows `known`, of which no lot is made: in its own lot an
+    Counts are those of the rows `counted`, of which no lot is made: in its own lot an
     n-gram is common by itself. Standardised, and clipped.
     """
-    size, lengths = len(corpus), corpus.lengths
+    size, lengths, words = len(corpus), corpus.lengths, corpus.vocab_size
     rows = np.repeat(np.arange(size), lengths)
-    counted = np.zeros(size, bool)
-    counted[known] = True
-    columns = [np.log1p(lengths), lengths]
-    ids = corpus.tokens.astype(np.int64)
+    is_counted, columns = np.isin(rows, counted), [np.log1p(lengths), lengths]
+    ids = np.zeros(len(rows) + 1, np.int64)
     for n in range(1, MAX_ORDER + 1):
-        if n > 1:  # an id of each n-gram, from that of its first n - 1 tokens
-            ids = ids[:-1] * corpus.vocab_size + corpus.tokens[n - 1 :]
+        # An id of each n-gram, from that of its first n - 1 tokens.
+        ids = ids[:-1] * words + corpus.tokens[n - 1 :]
         ids = np.unique(ids, return_inverse=True)[1]
-        whole = rows[: len(ids)] == rows[n - 1 :]
-        row, gram = rows[: len(ids)][whole], ids[whole]
-        times = np.bincount(gram[counted[row]], minlength=len(ids))
+        whole = np.flatnonzero(rows[: len(ids)] == rows[n - 1 :])
+        row, gram = rows[whole], ids[whole]
+        times = np.bincount(gram[is_counted[whole]], minlength=len(ids))
+        # A mean over the n-grams of a text; 1/2 keeps it finite where none is counted.
         common = np.bincount(row, np.log(times + 0.5)[gram], size)
         columns.append(common / np.bincount(row, minlength=size).clip(1))
-    distinct = np.unique(rows * corpus.vocab_size + corpus.tokens) // corpus.vocab_size
+    distinct = np.unique(rows * words + corpus.tokens) // words
     columns.append(np.bincount(distinct, minlength=size) / lengths.clip(1))
-    columns += [*_topics(corpus, rows, known).T]
-    if own is not None:
-        columns.append(own(known[:NUM_REAL]))
-    found = np.column_stack(columns)
-    spread = found[known].std(axis=0)
-    found = found[:, spread > EQUAL * np.abs(found).max(axis=0)]
-    found = (found - found[known].mean(axis=0)) / found[known].std(axis=0)
-    return found.clip(-CLIP, CLIP)
+    columns += [*_topics(corpus, rows, counted).T]
+    if of_each is not None:
+        columns.append(of_each(counted[:NUM_REAL]))
+    table = np.column_stack(columns)
+    spread = table[counted].std(axis=0)
+    table = table[:, spread > EQUAL * np.abs(table).max(axis=0)]
+    table = (table - table[counted].mean(axis=0)) / table[counted].std(axis=0)
+    # So that no single text, very long or strange, decides where a tilt leads.
+    return table.clip(-CLIP, CLIP)
 
 
-def _topics(corpus: Corpus, row: Rows, known: Rows) -> Table:
+def _topics(corpus: Corpus, row: Rows, counted: Rows) -> Table:
     """Latent semantic analysis: where texts lie in the space of the leading topics.
 
     The basis is that of a few power iterations, which close singular values, unlike a
@@ -292,23 +296,25 @@ def _topics(corpus: Corpus, row: Rows, known: Rows) -> Table:
     from scipy.sparse import csr_array
 
     shape = len(corpus), corpus.vocab_size
+    # Of m words each weighs 1 / sqrt(m), so that the rows of all texts have lengths of
+    # about 1, times its inverse document frequency.
     share = 1 / np.sqrt(corpus.lengths.clip(1))[row]
-    has = csr_array((share, (row, corpus.tokens)), shape=shape)
-    some = has[known]
-    rare = np.log(len(known) / (1 + some.astype(bool).sum(axis=0)))
-    has, some = has * rare, some * rare
+    weights = csr_array((share, (row, corpus.tokens)), shape=shape)
+    some = weights[counted]
+    rare = np.log(len(counted) / (1 + some.astype(bool).sum(axis=0)))
+    weights, some = weights * rare, some * rare
     size = corpus.vocab_size, min(NUM_TOPICS, corpus.vocab_size)
     basis = np.random.default_rng(0).standard_normal(size)
     for _ in range(ITERATIONS):
         basis = np.linalg.qr(some.T @ (some @ basis))[0]
-    return has @ basis
+    return weights @ basis
 
 
 # --- Search -------------------------------------------------------------------------
 
 
 def _search(
-    ask: Score, features: Table, pool: Rows, lot: int, spread, asks, num_fresh: int, rng
+    score: Score, features: Table, pool: Rows, lot: int, spread, share_of, fresh, rng
 ) -> Float[np.ndarray, " texts"]:
     """Chances to keep each text, by which lots seem to gain most in both.
 
@@ -324,24 +330,30 @@ def _search(
         rows = rng.permutation(pool)
         real, rest = rows[:lot], rows[lot:]
         drawn = rest[rng.random(len(rest)) < chances[rest]][:lot]
-        return ask(drawn, real) / spread
+        return score(drawn, real) / spread
 
+    # Tilts and steps shrink by `size`, so that the noise of gains dies away.
     weights, size = np.zeros(num_features), 1.0
     chances = _chances(features, weights, pool)
-    plain, best = mean_gain(chances, 2 * asks(CENTRE, 4)), (-np.inf, chances)
-    for _ in range(asks(ROUNDS, 2)):
+    plain, best = mean_gain(chances, 2 * share_of(CENTRE, 4)), (-np.inf, chances)
+    for _ in range(share_of(ROUNDS, 2)):
+        # Of random signs, as many as features, and the opposite ones: what is curved in
+        # the gains cancels in their slopes.
         half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
         tilts = np.vstack([half, -half])
         tilted = (_chances(features, weights + tilt, pool) for tilt in tilts)
         gains = np.array([gain(each) for each in tilted])
+        # Ridge regression: a further lot for each feature, that gained nothing.
         slopes = np.linalg.lstsq(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
             np.vstack([gains - gains.mean(axis=0), np.zeros((num_features, 2))]),
         )[0]
-        here = mean_gain(chances, asks(CENTRE, 4)) - plain
-        blocks = num_fresh / (lot * (2 + 1 / chances.mean()))
-        best = max(best, (here.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
-        weights = weights + STEP * size * _upwards(slopes, here)
+        centre = mean_gain(chances, share_of(CENTRE, 4)) - plain
+        # A t-statistic of the test grows as the root of its blocks, each of two lots
+        # and of as many texts as the witness's lot is drawn from.
+        blocks = len(fresh) / (lot * (2 + 1 / chances.mean()))
+        best = max(best, (centre.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
+        weights = weights + STEP * size * _upwards(slopes, centre)
         chances = _chances(features, weights, pool)
         while chances[pool].mean() < LEAST_CHANCE:
             weights = weights * SHRINK
@@ -350,12 +362,12 @@ def _search(
     return best[1]
 
 
-def _upwards(slopes: Any, here: Any) -> Float[np.ndarray, " features"]:
+def _upwards(slopes: Any, gains: Any) -> Float[np.ndarray, " features"]:
     """The step of length 1 after which the smaller gain is largest."""
     shares = np.linspace(0, 1, 41)[:, None]
     steps = shares * slopes[:, 0] + (1 - shares) * slopes[:, 1]
     steps = steps / np.linalg.norm(steps, axis=1, keepdims=True).clip(TINY)
-    return steps[(here + steps @ slopes).min(axis=1).argmax()]
+    return steps[(gains + steps @ slopes).min(axis=1).argmax()]
 
 
 def _chances(features: Table, weights: Any, pool: Rows) -> Float[np.ndarray, " texts"]:
@@ -371,7 +383,7 @@ def _chances(features: Table, weights: Any, pool: Rows) -> Float[np.ndarray, " t
 
 
 def _tested(
-    ask: Score, fresh: Rows, chances: Any, lot: int, most: int, rng
+    score: Score, fresh: Rows, chances: Any, lot: int, most: int, rng
 ) -> tuple[Float[np.ndarray, "blocks 3 2"], list[int]]:
     """Scores of witness, fresh text and half of both, and the rows of the witness.
 
@@ -380,6 +392,7 @@ def _tested(
     kept, scores, witness = rng.random(len(fresh)) < chances[fresh], [], []
     start = 0
     while len(scores) < most:
+        # References and plain texts first, then all up to the last that the lot needs.
         after = start + 2 * lot
         places = after + np.flatnonzero(kept[after:])[:lot]
         if len(places) < lot:
@@ -387,7 +400,7 @@ def _tested(
         real, plain = np.split(fresh[start:after], 2)
         drawn = fresh[places]
         mixed = np.concatenate([drawn[: lot // 2], plain[lot // 2 :]])
-        scores.append([ask(rows, real) for rows in (drawn, plain, mixed)])
+        scores.append([score(rows, real) for rows in (drawn, plain, mixed)])
         witness += drawn.tolist()
         start = places[-1] + 1
     return np.array(scores).reshape(-1, 3, 2), witness
@@ -403,11 +416,12 @@ def _correlation(lots: Float[np.ndarray, "lots 2"]) -> Estimate:
     Pairs of lots that are equal in one of both say nothing.
     """
     signs = np.sign(lots[:, None] - lots).prod(axis=2)
-    agreed, told = signs.sum(axis=1), np.abs(signs).sum(axis=1)
-    left_out = (agreed.sum() - 2 * agreed) / (told.sum() - 2 * told).clip(1)
-    others = np.sin(np.pi / 2 * left_out)
-    value = math.sin(math.pi / 2 * agreed.sum() / max(told.sum(), 1))
-    variance, degrees = jackknife_variance(others)
+    # Concordant pairs less discordant ones, and both together, of each lot. A lot is in
+    # a row and a column of pairs, so that both go when it is left out.
+    agreed, untied = signs.sum(axis=1), np.abs(signs).sum(axis=1)
+    tau = (agreed.sum() - 2 * agreed) / (untied.sum() - 2 * untied).clip(1)
+    value = math.sin(math.pi / 2 * agreed.sum() / max(untied.sum(), 1))
+    variance, degrees = jackknife_variance(np.sin(np.pi / 2 * tau))
     return interval_of(value, variance, degrees, bounds=(-1, 1))
 
 

@@ -1,17 +1,25 @@
-"""All metrics of several candidates, with intervals and how they were made."""
+"""All metrics of several candidates, with intervals and how they were made.
+
+`evaluate` goes in four steps, and the command line takes the same:
+
+    corpora    texts, files, a scheduler -> a corpus of each candidate, and the real one
+    planned    corpora, settings -> a `Plan`: all is checked before hours of counting
+    counted    plan, corpora -> sums over n-grams, and scores of each group of sentences
+    reported   plan, sums, scores -> the `Report`
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import compress
-from typing import Any, cast
+from itertools import chain, compress
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from qdtheory.bleu_formula import Smoothing, check_smoothing
 from qdtheory.support.packages import versions
-from qdtheory.support.records import Record
+from qdtheory.support.records import Estimate, Record
 from qdtheory.text import comparability
 from qdtheory.text.checks import check_choice, check_positive, check_whole
 from qdtheory.text.containers import Tokenizer, signature_of
@@ -35,7 +43,8 @@ from qdtheory.text.sources import is_file
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
 RANGES = dict.fromkeys(KINDS, (0, 1)) | {"NRR": (-1, 0), "CND": (-2, 2)}
-# The level at which a CND below 0 is no chance.
+# The level at which a CND below 0 is no chance: it is asked of each order of each
+# candidate, so that a report of samples that are independent seldom says otherwise.
 SURE = 0.999
 
 
@@ -48,7 +57,7 @@ class TextSize(Record):
 
 
 class Plan(Record):
-    """What is known of an evaluation before n-grams are counted."""
+    """An evaluation before n-grams are counted: its settings, sizes and warnings."""
 
     candidates: dict[str, TextSize]
     references: TextSize
@@ -57,11 +66,30 @@ class Plan(Record):
     estimator: Estimator
     level: float
     empty: Empty
-    draws: int | None  # k of distinct_k; None: 1,000, where all have as many n-grams
+    draws: int  # k of distinct_k
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
     tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
+
+
+class Columns(NamedTuple):
+    """The metrics of a report, a column each."""
+
+    names: tuple[str, ...]
+    ranges: tuple[np.ndarray, np.ndarray]
+    are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
+    drawn: list[int]  # orders of distinct_k
+
+
+class Estimates(NamedTuple):
+    """The metrics of one candidate, and what is to be said of them."""
+
+    scores: Estimate
+    left_out: np.ndarray  # all metrics without each of its groups
+    real_left_out: np.ndarray  # and of the references'
+    negative: list[int]  # orders whose CND is surely below 0
+    warnings: tuple[str, ...]
 
 
 @told_later()
@@ -135,21 +163,24 @@ def evaluate(
 
     Example:
         >>> texts = ["a b c", "a c", "b c a"] * 10
-        >>> found = evaluate({"ours": texts}, texts, max_order=1)
-        >>> dict(zip(found.metrics, found.scores["ours"].value.round(3).tolist()))
+        >>> report = evaluate({"ours": texts}, texts, max_order=1)
+        >>> dict(zip(report.metrics, report.scores["ours"].value.round(3).tolist()))
         ... # doctest: +NORMALIZE_WHITESPACE
         {'BLEU-1': 1.0, 'Self-BLEU-1': 1.0, 'CR-1': 0.344, 'NRR-1': -0.343,
          'CND-1': -0.001, 'distinct-1': 0.038, 'MS-Jaccard-1': 1.0}
-        >>> found.signature.rpartition("|")[0]
+        >>> report.signature.rpartition("|")[0]
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
     """
     where = field, column, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
-    settings = max_order, smoothing, estimator, level
+    settings = max_order, smoothing, estimator, level, empty, draws
     with corpora(candidates, references, *where, scheduler, step, **how) as texts:
-        plan = planned(*texts, *settings, empty=empty, draws=draws)
+        plan = planned(*texts, *settings)
         return counted(plan, *texts, step)
+
+
+# --- Texts --------------------------------------------------------------------------
 
 
 @contextmanager
@@ -164,10 +195,12 @@ def corpora(
     **how: Any,
 ) -> Iterator[tuple[dict[str, Sample], Sample]]:
     """Read texts as corpora, candidates by name, here or on workers."""
-    own = (reference_field, reference_field) if reference_field else (field, column)
+    # One name for both, as only one of the two applies to a file: JSON has fields.
+    of_real = (reference_field, reference_field) if reference_field else (field, column)
     with ExitStack() as stack:
         read = partial(_here, **how)
         if scheduler is not None:
+            # Late: Dask is an extra.
             from qdtheory.text.cluster import connected, on_workers
 
             client = stack.enter_context(connected(scheduler))
@@ -175,7 +208,7 @@ def corpora(
 
         def sample(name: str, texts: Any, field: Any, column: Any) -> Any:
             if not is_file(texts):
-                with named(name):
+                with named(name):  # errors of files begin with the file's name
                     return read(texts, field=None, column=column)
             if isinstance(texts, str) and not os.path.exists(texts):
                 raise FileNotFoundError(
@@ -184,7 +217,7 @@ def corpora(
             step(f"Reading {name_of(texts)}")
             return read(texts, field=field, column=column)
 
-        real = sample("references", references, *own)
+        real = sample("references", references, *of_real)
         each = _by_name(candidates).items()
         yield {name: sample(name, texts, field, column) for name, texts in each}, real
 
@@ -206,15 +239,18 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
         )
     if not isinstance(candidates, list | tuple) or not all(map(_is_there, candidates)):
         return {ALONE: candidates}
-    named = {name_of(path): path for path in candidates}
-    if len(named) < len(candidates):
+    by_name = {name_of(path): path for path in candidates}
+    if len(by_name) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
-    return named
+    return by_name
 
 
 def _is_there(file: Any) -> bool:
     """Whether something is a path or a stream; a string, only if there is the file."""
     return os.path.exists(file) if isinstance(file, str) else is_file(file)
+
+
+# --- Plan and counts ----------------------------------------------------------------
 
 
 def planned(
@@ -234,6 +270,7 @@ def planned(
     check_choice("estimator", estimator, Estimator)
     check_positive("level", level, below=1)
     check_whole("draws", draws, optional=True)
+    # References first: a fault of theirs would else bear a candidate's name.
     with named("references"):
         comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
@@ -245,7 +282,7 @@ def planned(
     return Plan(
         {name: _size(corpus) for name, corpus in texts.items()},
         _size(references),
-        *(max_order, smoothing, estimator, level, empty, draws),
+        *(max_order, smoothing, estimator, level, empty, draws or DRAWS),
         *comparability.copies_of(texts, references),
         comparability.warnings_of_texts(texts, references, estimator),
         (references.tokenizer, *(x.tokenizer for x in texts.values())),
@@ -260,94 +297,103 @@ def counted(
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
     n, smoothing = plan.max_order, plan.smoothing
+    # Only this estimator weights n-grams by sentence: the others' sums are integers.
     averaged = plan.estimator == "sentence-pairs"
     ours, real = cast(Any, candidates), cast(Any, references)
     if not isinstance(references, Corpus):
         from qdtheory.text.cluster import sums_on
 
-        found = sums_on(ours, real, n, averaged, smoothing, step)
-        return reported(plan, *found)
-    found = partial_sums(ours, real, n, averaged=averaged, step=step)
-    totals, lengths = found.totals, found.totals.reference_lengths
-    scores = {
+        # Groups are scored on the workers: only sums come here.
+        return reported(plan, *sums_on(ours, real, n, averaged, smoothing, step))
+    sums = partial_sums(ours, real, n, averaged=averaged, step=step)
+    totals, lengths = sums.totals, sums.totals.reference_lengths
+    of_groups = {
         name: group_scores(enumerate(blocks), totals.lengths[name], lengths, smoothing)
-        for name, blocks in found.blocks.items()
+        for name, blocks in sums.blocks.items()
     }
-    return reported(plan, totals, scores)
+    return reported(plan, totals, of_groups)
+
+
+# --- Report -------------------------------------------------------------------------
 
 
 def reported(
     plan: Plan, totals: CorpusSums, of_groups: Mapping[str, Sequence[GroupScores]]
 ) -> Report:
     """Compute metrics and intervals from all sums and the scores of each group."""
-    orders = range(1, plan.max_order + 1)
-    draws = plan.draws or DRAWS
-    # All candidates have k n-grams of these orders, whatever group is left out.
-    texts = totals.lengths.values()
-    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= draws]
-    names = (
-        *(f"{kind}-{n}" for kind in KINDS for n in orders),
-        *(f"distinct_{draws}-{n}" for n in drawn),
-    )
-    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
-    ends = [end for end in ranges.values() for _ in orders] + [(1, draws)] * len(drawn)
-    low, high = np.array(ends).T
-    are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
-    scores, left_out, real_left_out, below, warnings = {}, {}, {}, {}, []
-    for name, of_group in of_groups.items():
+    columns, each = _columns(plan, totals), {}
+    for name, scores in of_groups.items():
         with named(name):
-            values = _values(plan, totals, name, of_group, drawn)
-        groups = len(totals.lengths[name].times)
-        value, without = values[:, 0].copy(), values.T[1:]
-        left_out[name], real_left_out[name] = without[:groups], without[groups:]
-        samples = [x for x in (without[:groups], without[groups:]) if len(x) > 1]
-        variance, degrees = summed_variance(*samples)
-        found = value, np.sqrt(variance), *samples
-        missing = comparability.unsupported(totals, name, names, *found)
-        variance[missing[0] | missing[1]] = np.nan
-        for n in orders:  # 0 whatever the laws are, if nothing repeats
-            rates = [names.index(f"{kind}-{n}") for kind in ("CND", "CR", "NRR")]
-            if not value[rates].any():
-                value[rates[0]] = np.nan
-        known = value, variance, degrees
-        scores[name] = interval_of(*known, plan.level, (low, high), are_rates)
-        most = np.asarray(interval_of(*known, SURE).high)
-        below[name] = [n for n in orders if most[names.index(f"CND-{n}")] < 0]
-        lacking = ([*compress(names, x)] for x in missing)
-        warnings += comparability.warnings_of(name, *lacking)
-    dependent = {x: below[x] for x in scores if below[x] or x in plan.dependent}
+            each[name] = _estimated(plan, totals, columns, name, scores)
+    negative = {name: x.negative for name, x in each.items()}
+    dependent = {x: n for x, n in negative.items() if n or x in plan.dependent}
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
-    more = f"; distinct_{draws}: different n-grams expected among {draws:,}"
+    of_each = chain.from_iterable(x.warnings for x in each.values())
     return Report(
-        metrics=names,
-        scores=scores,
-        left_out=left_out,
-        real_left_out=real_left_out,
+        metrics=columns.names,
+        scores={name: x.scores for name, x in each.items()},
+        left_out={name: x.left_out for name, x in each.items()},
+        real_left_out={name: x.real_left_out for name, x in each.items()},
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
         num_references=plan.references.sentences,
         num_empty_references=plan.references.empty,
         dependent=tuple(dependent),
-        warnings=(*plan.warnings, *copies, *warnings),
-        methods=_methods(plan) + more * bool(drawn),
+        warnings=(*plan.warnings, *copies, *of_each),
+        methods=_methods(plan, columns.drawn),
         signature=_signature(plan),
     )
 
 
-def _values(
+def _columns(plan: Plan, totals: CorpusSums) -> Columns:
+    """The metrics in the order of `metrics_of_sums`, with the range of each."""
+    orders, k, texts = range(1, plan.max_order + 1), plan.draws, totals.lengths.values()
+    # All candidates have k n-grams of these orders, whatever group is left out.
+    drawn = [n for n in orders if min(min(num_ngrams(x, n)) for x in texts) >= k]
+    # A squared distance of frequencies, if pairs of a sentence with itself count.
+    ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
+    rows = [(f"{kind}-{n}", *ends) for kind, ends in ranges.items() for n in orders]
+    rows += [(f"distinct_{k}-{n}", 1, k) for n in drawn]
+    names, low, high = zip(*rows)
+    are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
+    return Columns(names, (np.array(low), np.array(high)), are_rates, drawn)
+
+
+def _estimated(
     plan: Plan,
     totals: CorpusSums,
+    columns: Columns,
     name: str,
-    of_groups: Sequence[GroupScores],
-    drawn: list[int],
-) -> np.ndarray:
-    """All metrics of a text, without each of its groups, and of the references."""
-    metrics = metrics_of_sums(totals, name, of_groups, plan.estimator)
+    scores: Sequence[GroupScores],
+) -> Estimates:
+    """The intervals of one candidate, of its metrics and those without each group."""
+    metrics = metrics_of_sums(totals, name, scores, plan.estimator)
     rows = metrics.reshape(-1, metrics.shape[-1])
-    draws = plan.draws or DRAWS
-    more = [distinct_of_draws(totals, name, n, draws) for n in drawn]
-    rest = rows.shape[1] - min(map(len, more), default=0)  # it is of one text
-    return np.vstack([rows, *(np.append(x, np.repeat(x[0], rest)) for x in more)])
+    more = [distinct_of_draws(totals, name, n, plan.draws) for n in columns.drawn]
+    # It does not depend on the references: without their groups it is as of the whole.
+    size = rows.shape[1] - min(map(len, more), default=0)
+    rows = np.vstack([rows, *(np.append(x, np.repeat(x[0], size)) for x in more)])
+    value, without = rows[:, 0].copy(), rows.T[1:]
+    left_out, real_left_out = np.split(without, [len(totals.lengths[name].times)])
+    # Candidates and references are drawn independently: the variances add. With a
+    # single group there is nothing to leave out.
+    samples = [x for x in (left_out, real_left_out) if len(x) > 1]
+    variance, degrees = summed_variance(*samples)
+    each = value, np.sqrt(variance), *samples
+    missing = comparability.unsupported(totals, name, columns.names, *each)
+    variance[missing[0] | missing[1]] = np.nan
+    orders, kinds = range(1, plan.max_order + 1), ("CND", "CR", "NRR")
+    rates = np.array([[columns.names.index(f"{x}-{n}") for n in orders] for x in kinds])
+    # If nothing repeats, and nothing is shared, CND is 0 whatever the two laws are.
+    value[rates[0, ~value[rates].any(axis=0)]] = np.nan
+    estimate = value, variance, degrees
+    intervals = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
+    # The mean of CND over independent samples is a squared distance, so not below 0.
+    highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
+    negative = [n for n, high in zip(orders, highest) if high < 0]
+    few, same = ([*compress(columns.names, x)] for x in missing)
+    warnings = comparability.warnings_of(name, few, same)
+    return Estimates(intervals, left_out, real_left_out, negative, warnings)
 
 
 def _size(corpus: Sample) -> TextSize:
@@ -355,7 +401,7 @@ def _size(corpus: Sample) -> TextSize:
     return TextSize(len(corpus), corpus.num_tokens, empty)
 
 
-def _methods(plan: Plan) -> str:
+def _methods(plan: Plan, drawn: list[int]) -> str:
     """How the numbers are computed, and what is done with empty sentences."""
     sizes, real = plan.candidates, plan.references
     many = " to ".join(f"{number:,}" for number in _ends(plan))
@@ -366,7 +412,7 @@ def _methods(plan: Plan) -> str:
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[plan.estimator]
-    said = (
+    text = (
         f"BLEU and Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
         f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
         f"distinct and MS-Jaccard of {many} sentences against {real.sentences:,} "
@@ -377,8 +423,11 @@ def _methods(plan: Plan) -> str:
     if real.empty or any(size.empty for size in sizes.values()):
         counts = ", ".join(f"{name} {size.empty:,}" for name, size in sizes.items())
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
-        said += f"; empty sentences {done}: {counts}, references {real.empty:,}"
-    return said
+        text += f"; empty sentences {done}: {counts}, references {real.empty:,}"
+    if drawn:
+        k = plan.draws
+        text += f"; distinct_{k}: different n-grams expected among {k:,}"
+    return text
 
 
 def _ends(plan: Plan) -> list[int]:
@@ -389,10 +438,10 @@ def _ends(plan: Plan) -> list[int]:
 
 def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
-    said = (
+    text = (
         f"texts:{'-'.join(map(str, _ends(plan)))}|"
         f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
-        f"draws:{plan.draws or DRAWS}|level:{plan.level}"
+        f"draws:{plan.draws}|level:{plan.level}"
     )
-    return signature_of(said, {*plan.tokenizers})
+    return signature_of(text, {*plan.tokenizers})

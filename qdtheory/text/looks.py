@@ -1,9 +1,9 @@
-"""What texts look like that are not what was meant, told in one line each.
+"""Warnings of texts that seem not to be what was meant, in one line each.
 
-A text is looked at when it is read: quotes or brackets round its sentences, list
-numbers, marks of a start or an end. Two texts are looked at where their words meet:
-token ids against strings, capitals against lower case. A text in which nothing is found
-costs a look at 200 of its sentences, two texts a look at each word of both.
+A text is checked when it is read: quotes or brackets round its sentences, list numbers,
+marks of a start or an end. Two texts are checked where their words meet: token ids
+against strings, capitals against lower case. A text in which nothing is wrong costs a
+look at 200 of its sentences, two texts a look at each word of both.
 """
 
 import re
@@ -21,7 +21,7 @@ from qdtheory.support.records import tell_caller
 from qdtheory.text.containers import Token
 
 SAMPLE, MOST = 200, 2_000  # sentences that are looked at, at first and then
-NEARLY = 0.9  # share of the sentences from which a mark is told
+NEARLY = 0.9  # share of the sentences from which a mark is warned of
 LEAST = 3  # sentences, of which a share says something
 EDGE = 8  # tokens: the longest mark that a tokenizer splits, such as < | e o s | >
 # Shares of words with capitals: in lower case, in true case, and how far that is from
@@ -34,8 +34,8 @@ MARK = r"</?\w{1,20}>|<\|\w{1,20}\|>|\[[A-Z]{2,10}\]"
 START, END = re.compile(MARK), re.compile(rf"(?:{MARK})$")
 NUMBER = re.compile(r"[(\[]?\d{1,4}[.):\]](?!\d)")
 BULLETS = "-", "*", "•"
-# What is said of a mark, by where it stands.
-SAID = {
+# The words for a mark, by where it stands.
+WORDING = {
     "start": "begin with {0!r}",
     "number": "begin with a list number",
     "end": "end with {0!r}",
@@ -54,7 +54,7 @@ class TextWarning(UserWarning):
 
 @contextmanager
 def told_later() -> Iterator[None]:
-    """Give no `TextWarning`: a report tells all at its end."""
+    """Give no `TextWarning`: a report has all of them at its end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TextWarning)
         yield
@@ -62,7 +62,7 @@ def told_later() -> Iterator[None]:
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Say in errors whose texts they are about."""
+    """Prefix errors with the name of the texts that they are about."""
     try:
         yield
     except ValueError as error:
@@ -76,17 +76,18 @@ tell = partial(tell_caller, kind=TextWarning)
 
 
 def odd_ends(corpus: Any, name: str = "this text") -> tuple[str, ...]:
-    """Say what stands at the ends of nearly every sentence, beside its text."""
+    """Warn of what stands at the ends of nearly every sentence, beside its text."""
     written = np.flatnonzero(corpus.lengths)
     if len(written) < LEAST:
         return ()
+    # Of 200 a share that is .9 comes out as .1 less with a chance of 1e-5.
     if not _often(corpus, spread(written, SAMPLE), NEARLY - 0.1):
         return ()
-    found = _often(corpus, spread(written, MOST), NEARLY)
+    shares = _often(corpus, spread(written, MOST), NEARLY)
     return tuple(
-        f"{share:.0%} of the sentences of {name} {SAID[where].format(mark)}, which "
+        f"{share:.0%} of the sentences of {name} {WORDING[where].format(mark)}, which "
         "counts as text: take it off first or, in Python, by a function as tokenizer"
-        for (where, mark), share in found.items()
+        for (where, mark), share in shares.items()
     )
 
 
@@ -97,8 +98,8 @@ def spread(order: np.ndarray, most: int) -> np.ndarray:
 
 def _often(corpus: Any, order: np.ndarray, least: float) -> dict[Any, float]:
     """What is at the ends of at least such a share of some sentences."""
-    seen = Counter(end for tokens in corpus[order] for end in _ends(tokens))
-    shares = {end: times / len(order) for end, times in seen.items()}
+    times = Counter(end for tokens in corpus[order] for end in _ends(tokens))
+    shares = {end: count / len(order) for end, count in times.items()}
     return {end: share for end, share in shares.items() if share >= least}
 
 
@@ -107,7 +108,7 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     head, tail = tokens[0], tokens[-1]
     if not isinstance(head, str) or not isinstance(tail, str):
         return
-    # A tokenizer may have split a mark.
+    # Joined, since a tokenizer may have split a mark.
     start, end = ("".join(map(str, x)) for x in (tokens[:EDGE], tokens[-EDGE:]))
     first, last = START.match(start), END.search(end)
     if first:
@@ -118,6 +119,7 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         yield "number", ""
     if last:
         yield "end", last[0]
+    # Marks are in brackets themselves, and a quotation mark alone is no pair.
     if not first and not last and len(end) > 1 and CLOSING.get(start[0]) == end[-1]:
         yield "round", start[0] + end[-1]
 
@@ -125,7 +127,7 @@ def _ends(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
 def unlike(
     ours: Collection[Token], theirs: Collection[Token], name: str = "the candidates"
 ) -> tuple[str, ...]:
-    """Say how the words of two texts differ, where they seem to be the same words.
+    """Warn of words of two texts that differ where they seem to be the same.
 
     Example:
         >>> print(*unlike(["A", "CAT"], ["a", "cat"]))
@@ -154,7 +156,7 @@ def unlike(
 
 
 def _numbers(words: Sequence[str], others: Sequence[str], name: str) -> str:
-    """What is said of numerals on one side only, or nothing."""
+    """A warning of numerals on one side only, or nothing."""
     ours, theirs = (sum(map(str.isdecimal, x)) / len(x) for x in (words, others))
     if max(ours, theirs) < NEARLY or min(ours, theirs) > 1 - NEARLY:
         return ""
@@ -165,16 +167,17 @@ def _numbers(words: Sequence[str], others: Sequence[str], name: str) -> str:
 
 
 def _case(words: Sequence[str], others: Sequence[str], name: str) -> str:
-    """What is said of words that the other side has in another case, or nothing."""
-    lower, low = ([*map(str.lower, x)] for x in (words, others))
-    ours, theirs = sum(map(ne, words, lower)), sum(map(ne, others, low))
-    ours, theirs = ours / len(words), theirs / len(others)
+    """A warning of words that the other side has in another case, or nothing."""
+    lower, others_lower = ([*map(str.lower, x)] for x in (words, others))
+    ours = sum(map(ne, words, lower)) / len(words)
+    theirs = sum(map(ne, others, others_lower)) / len(others)
     least, most = sorted([ours, theirs])
     if (least > RARELY or most < OFTEN) and most - least <= FAR:
         return ""
-    known, folded = {*others}, {*low}
+    # Names have capitals on one side only, without a fault: a word has to be on both.
+    exact, folded = {*others}, {*others_lower}
     pairs = zip(words, lower)
-    apart = [word for word, same in pairs if same in folded and word not in known]
+    apart = [word for word, same in pairs if same in folded and word not in exact]
     if len(apart) < SOME * len(words):
         return ""
     return (

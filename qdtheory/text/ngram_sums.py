@@ -3,55 +3,104 @@ r"""What the n-grams of one order add to the sums of each text.
 The jackknife leaves out one group of sentences at a time. In the same pass, each n-gram
 gives what every sum loses without each group that contains it. Most n-grams are in few
 groups, so these losses are listed rather than held in a vector.
+
+The n-grams of a text, sorted, are numbered in three ways, by sentence (postings), by
+group and by n-gram: the rows of each numbering are runs of rows of the one above it.
+Sentences stand group after group. Of "a b" and "a a", group 0, and "b c", group 1:
+
+    by_sentence       a in 0   a in 1  |  b in 0  |  b in 2  |  c in 2
+        ngram            0        0    |     1    |     1    |     2
+        sentence         0        1    |     0    |     2    |     2
+        counts           1        2    |     1    |     1    |     1
+    by_group               a in 0      |  b in 0  |  b in 1  |  c in 1
+        start                 0        |     2    |     3    |     4
+        ngram                 0        |     1    |     1    |     2
+        group                 0        |     0    |     1    |     1
+        counts                3        |     1    |     1    |     1
+    by_ngram                  a        |          b          |     c
+        start                 0        |          1          |     3
+        counts                3        |          2          |     1
+
+So `np.add.reduceat` at the starts adds up one numbering to the next. What two texts
+share is looked up by the numbers that n-grams have among those of all texts: these are
+`by_sentence.ngram` and `by_ngram.number`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Integer, Num
 
 from qdtheory.text.numbered import NumberedText
 from qdtheory.text.postings import Postings, changes, clipped_at_others
 
-SMALL = 256  # counts below have a table
-COUNT_BITS = 40  # of a count in a code, below its subset
-RUN_BITS = 32  # of the number of a group's n-gram in a code, below its count
+SMALL = 256  # counts below have a column each: nearly all n-grams have such a count
+# Of a count in a code, below its subset: 64 bits hold 2**23 subsets of 2**40 n-grams.
+COUNT_BITS = 40
+# Of a row of `by_group` in a code, below a count: 2**32 rows, and counts up to 2**31.
+ROW_BITS = 32
 
 
-class Summed(NamedTuple):
-    """Sums over the sentences that have an n-gram: of each group, and of the text."""
+class BySentence(NamedTuple):
+    """A row for each posting, an n-gram in a sentence."""
 
-    by_group: np.ndarray
-    by_ngram: np.ndarray
-    of_all: np.ndarray  # the same for the n-grams of all texts
+    ngram: Integer[np.ndarray, " postings"]  # among those of all texts
+    sentence: Integer[np.ndarray, " postings"]
+    counts: Integer[np.ndarray, " postings"]
+    # Counts, or counts over the number of n-grams of the sentence; so below.
+    values: Num[np.ndarray, " postings"]
+
+
+class ByGroup(NamedTuple):
+    """A row for each n-gram in a group, with sums over its sentences."""
+
+    start: Integer[np.ndarray, " ngrams_of_groups"]  # its first posting
+    ngram: Integer[np.ndarray, " ngrams_of_groups"]  # its row in `by_ngram`
+    group: Integer[np.ndarray, " ngrams_of_groups"]
+    counts: Integer[np.ndarray, " ngrams_of_groups"]
+    values: Num[np.ndarray, " ngrams_of_groups"]
+
+
+class ByNgram(NamedTuple):
+    """A row for each n-gram of the text, with sums over all its sentences."""
+
+    start: Integer[np.ndarray, " ngrams"]  # its first row in `by_group`
+    number: Integer[np.ndarray, " ngrams"]  # among those of all texts
+    counts: Integer[np.ndarray, " ngrams"]
+    values: Num[np.ndarray, " ngrams"]
+
+
+class Lookup(NamedTuple):
+    """The same by the numbers of all texts' n-grams, 0 for those of others alone."""
+
+    counts: Integer[np.ndarray, " all_ngrams"]
+    values: Num[np.ndarray, " all_ngrams"]
+    largest: Integer[np.ndarray, " all_ngrams"]  # count in one sentence
 
 
 class TextNgrams(NamedTuple):
-    """The n-grams of one order of one text: in its sentences, their groups, and in all.
-
-    Sentences stand group after group, and so do the groups of an n-gram. Values are
-    counts, or counts over the number of n-grams of the sentence.
-    """
+    """The n-grams of one order of one text, in the numberings drawn above."""
 
     text: NumberedText
-    posting: np.ndarray  # for each n-gram of a sentence its number among all texts'
-    sentence: np.ndarray
-    counts: np.ndarray
-    values: np.ndarray
-    starts: np.ndarray  # of each n-gram of a group, its first sentence
-    numbers: np.ndarray  # of each n-gram, its number among those of all texts
-    first: np.ndarray  # of each n-gram, its first group
-    ngram: np.ndarray  # for each n-gram of a group its place in `numbers`
-    group: np.ndarray
-    count_sums: Summed
-    value_sums: Summed
-    most: np.ndarray  # largest count in one sentence, of the n-grams of all texts
+    by_sentence: BySentence
+    by_group: ByGroup
+    by_ngram: ByNgram
+    lookup: Lookup
+
+
+class Losses(NamedTuple):
+    """How many matches of Self-BLEU a sentence loses without another group."""
+
+    sentence: Integer[np.ndarray, " losses"]
+    group: Integer[np.ndarray, " losses"]
+    matches: Integer[np.ndarray, " losses"]
 
 
 class OrderSums(NamedTuple):
     """What the n-grams of one order add to a text's sums."""
 
-    sums: list[np.ndarray]
-    lost: tuple[np.ndarray, np.ndarray, np.ndarray]  # sentence, group, how many
+    sums: dict[str, np.ndarray]  # by the fields of `partial_sums.Sums`
+    losses: Losses
     spectrum: tuple[np.ndarray, np.ndarray]  # codes of subset and count, how many
 
 
@@ -61,45 +110,41 @@ def text_ngrams(
     """Gather what belongs to one text of the n-grams of all texts."""
     last = text.first + text.size
     kept = (every.sentence >= text.first) & (every.sentence < last)
-    posting, sentence = every.ngram[kept], every.sentence[kept] - text.first
+    ngram, sentence = every.ngram[kept], every.sentence[kept] - text.first
     counts = every.counts[kept]
+    # In few bytes: these are the longest arrays, and most counts are 1.
     counts = counts.astype(np.min_scalar_type(counts.max(initial=0)))
-    new, groups = changes(posting), text.groups[sentence]
-    starts = np.flatnonzero(new | changes(groups))
-    first = np.flatnonzero(new[starts])
-    numbers = posting[starts[first]]
+    # A sentence of m tokens has m - n + 1 n-grams, of weight 1 together.
+    values = counts / (text.lengths[sentence] - n + 1) if averaged else counts
+    new, groups = changes(ngram), text.groups[sentence]
+    start = np.flatnonzero(new | changes(groups))
+    first = np.flatnonzero(new[start])
+    number = ngram[start[first]]
 
     def of_all(values: np.ndarray) -> np.ndarray:
         array = np.zeros(len(every.keys), values.dtype)
-        array[numbers] = values
+        array[number] = values
         return array
 
-    def summed(values: np.ndarray) -> Summed:
-        # Of integers in 64 bits.
+    def summed(values: np.ndarray) -> tuple[np.ndarray, ...]:
+        # Integers in 64 bits: those of a byte would overflow.
         dtype = np.result_type(values, np.int64)
-        by_group = np.add.reduceat(values, starts, dtype=dtype)
-        by_ngram = np.add.reduceat(by_group, first)
-        return Summed(by_group, by_ngram, of_all(by_ngram))
+        in_group = np.add.reduceat(values, start, dtype=dtype)
+        in_text = np.add.reduceat(in_group, first)
+        return in_group, in_text, of_all(in_text)
 
-    values, count = counts, summed(counts)
-    value = count
+    of_counts = of_values = summed(counts)
     if averaged:
-        values = counts / (text.lengths[sentence] - n + 1)
-        value = summed(values)
+        of_values = summed(values)
+    # Of each numbering its counts and values.
+    by_group, by_ngram, by_number = zip(of_counts, of_values)
+    row = np.cumsum(new[start], dtype=np.int32) - np.int32(1)
     return TextNgrams(
-        text=text,
-        posting=posting,
-        sentence=sentence,
-        counts=counts,
-        values=values,
-        starts=starts,
-        numbers=numbers,
-        first=first,
-        ngram=np.cumsum(new[starts], dtype=np.int32) - np.int32(1),
-        group=groups[starts],
-        count_sums=count,
-        value_sums=value,
-        most=of_all(np.maximum.reduceat(counts, np.flatnonzero(new))),
+        text,
+        BySentence(ngram, sentence, counts, values),
+        ByGroup(start, row, groups[start], *by_group),
+        ByNgram(first, number, *by_ngram),
+        Lookup(*by_number, of_all(np.maximum.reduceat(counts, np.flatnonzero(new)))),
     )
 
 
@@ -109,142 +154,154 @@ def order_sums(ours: TextNgrams, real: TextNgrams, matches: np.ndarray) -> Order
     The matches of its sentences, with the references and with each other, are added to
     the two rows of `matches`.
     """
-    text = ours.text
-    alike, lost = _self_matches(ours)
-    found = np.minimum(ours.counts, real.most[ours.posting]), alike
-    for row, values in zip(matches, found):
-        np.add.at(row, ours.sentence, values.astype(row.dtype))
-    alone = ours.first[np.diff(ours.first, append=len(ours.ngram)) == 1]
-    ones = np.ones(len(alone), int)
-    sums = [
-        _without(len(ours.numbers), ours.group[alone], ones, text),
-        *repeats(ours),
-        _common(ours, real),
-        _overlap(ours, real),
-        _common(real, ours),
-        _overlap(real, ours),
-    ]
-    return OrderSums(sums, lost, _spectrum(ours))
+    postings, by_group, first = ours.by_sentence, ours.by_group, ours.by_ngram.start
+    self_matches = clipped_at_others(postings.counts, by_group.start[first])
+    # BLEU clips a count at the largest in one reference.
+    bleu_matches = np.minimum(postings.counts, real.lookup.largest[postings.ngram])
+    for row, clipped in zip(matches, (bleu_matches, self_matches)):
+        np.add.at(row, postings.sentence, clipped.astype(row.dtype))
+    # An n-gram in a single group is one less without it.
+    alone = first[np.diff(first, append=len(by_group.group)) == 1]
+    alone = np.bincount(by_group.group[alone], minlength=ours.text.num_groups)
+    squares, within = repeats(ours)
+    sums = {
+        "distinct": len(first) - np.append(0, alone),
+        "squares": squares,
+        "within": within,
+        "common": _common(ours, real),
+        "overlap": _overlap(ours, real),
+        "real_common": _common(real, ours),
+        "real_overlap": _overlap(real, ours),
+    }
+    return OrderSums(sums, _losses(ours), _spectrum(ours))
 
 
-def _self_matches(
-    ours: TextNgrams,
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Match each n-gram of a sentence with the other sentences of its text.
+def _losses(ours: TextNgrams) -> Losses:
+    r"""List the matches of Self-BLEU that sentences lose without a group of others.
 
-    Each count is clipped at the largest of the others. Returns the matches; and those
-    that a sentence loses without a group of others: the sentence, the group, how many.
-
-    A sentence can only miss the other group with the largest count, the leader, or the
-    second group if its own leads. Then it is clipped at the largest count of the rest:
-    of the next group, or of the other sentences of its own.
+    Let an n-gram have count c in a sentence s of group g, and at most $C_k$ in a
+    sentence of group k. The matches of s are c clipped at the largest count elsewhere:
+    in a group h, or M, in groups $k \ne g, h$ and in the other sentences of g. Without
+    h some are lost exactly if $C_h > M$ and $c > M$, and they are
+    $\min(c, C_h) - M$. So h can only be the first of all groups but g, in the order of
+    $C_k$: the first of all or, if this is g, the second.
     """
-    alike = clipped_at_others(ours.counts, ours.starts[ours.first])
-    # The largest counts of three groups: numbered, so that no two are equal.
-    most = np.maximum.reduceat(ours.counts, ours.starts)
-    codes = (most.astype(np.int64) << RUN_BITS) + np.arange(1, len(most) + 1)
+    counts, by_group, by_ngram = ours.by_sentence.counts, ours.by_group, ours.by_ngram
+    # C followed by the number of the row, from 1 on: no two are equal, so that a
+    # maximum tells its group, and 0 is below all.
+    most = np.maximum.reduceat(counts, by_group.start)
+    codes = (most.astype(np.int64) << ROW_BITS) + np.arange(1, len(most) + 1)
     largest = []
     for _ in range(3):
-        largest.append(np.maximum.reduceat(codes, ours.first))
-        codes[codes == largest[-1][ours.ngram]] = 0
-    # The third largest remains in any case, and without a second there is no match.
-    remains = np.where(largest[1] > 0, largest[2] >> RUN_BITS, most.max(initial=0))
-    remains = remains.astype(most.dtype)[ours.ngram]
-    sizes = np.diff(ours.starts, append=len(ours.counts))
-    kept = np.flatnonzero(ours.counts > np.repeat(remains, sizes))
-    run, counts = np.searchsorted(ours.starts, kept, "right") - 1, ours.counts[kept]
-    one, two, three = (x[ours.ngram[run]] for x in largest)
-    last = (1 << RUN_BITS) - 1
-    leads, follows = ((x & last) == run + 1 for x in (one, two))
-    missed = np.where(leads, two, one)
-    rest = np.where(leads | follows, three, two) >> RUN_BITS
-    own = clipped_at_others(counts, np.flatnonzero(changes(run)))
-    losses = np.minimum(counts, missed >> RUN_BITS) - np.maximum(rest, own)
-    lost = np.flatnonzero(losses > 0)
-    group = ours.group[(missed[lost] & last) - 1]
-    return alike, (ours.sentence[kept[lost]].astype(np.int64), group, losses[lost])
+        largest.append(np.maximum.reduceat(codes, by_ngram.start))
+        codes[codes == largest[-1][by_group.ngram]] = 0
+    # M is at least the third C, so that few counts are above it. In a single group none
+    # are: there is no h.
+    limit = np.where(largest[1] > 0, largest[2] >> ROW_BITS, most.max(initial=0))
+    limit = limit.astype(most.dtype)[by_group.ngram]
+    sizes = np.diff(by_group.start, append=len(counts))
+    above = np.flatnonzero(counts > np.repeat(limit, sizes))
+    c, row = counts[above], np.searchsorted(by_group.start, above, "right") - 1
+    first, second, third = (code[by_group.ngram[row]] for code in largest)
+    row_of = (1 << ROW_BITS) - 1
+    is_first, is_second = ((code & row_of) == row + 1 for code in (first, second))
+    h = np.where(is_first, second, first)
+    in_others = np.where(is_first | is_second, third, second) >> ROW_BITS
+    # Counts of g up to the third C are not needed for M, and where the clip at c lowers
+    # M nothing is lost in either case.
+    in_own = clipped_at_others(c, np.flatnonzero(changes(row)))
+    lost = np.minimum(c, h >> ROW_BITS) - np.maximum(in_others, in_own)
+    some = np.flatnonzero(lost > 0)
+    sentence = ours.by_sentence.sentence[above[some]].astype(np.int64)
+    return Losses(sentence, by_group.group[(h[some] & row_of) - 1], lost[some])
 
 
-def repeats(ours: TextNgrams) -> list[np.ndarray]:
-    """The sums `squares` and `within` of a text, and without each group."""
-    text, value, x = ours.text, ours.value_sums.by_ngram, ours.value_sums.by_group
-    squares = np.square(ours.values, dtype=np.result_type(ours.values, np.int64))
-    squares = np.add.reduceat(squares, ours.starts)
-    loss = x * (2 * value[ours.ngram] - x)
-    return [
-        _without((value**2).sum(), ours.group, loss, text),
-        _without(squares.sum(), ours.group, squares, text),
-    ]
+def repeats(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
+    r"""The sums `squares` and `within` of a text, and without each group.
+
+    With c the value of an n-gram and x that in the group, the first loses
+    $c^2 - (c - x)^2 = x (2 c - x)$.
+    """
+    values, start = ours.by_sentence.values, ours.by_group.start
+    c, x = ours.by_ngram.values, ours.by_group.values
+    loss = x * (2 * c[ours.by_group.ngram] - x)
+    within = np.square(values, dtype=np.result_type(values, np.int64))
+    within = np.add.reduceat(within, start)
+    return _without((c**2).sum(), loss, ours), _without(within.sum(), within, ours)
 
 
-def _without(
-    whole: Any, group: np.ndarray, loss: np.ndarray, text: NumberedText
-) -> np.ndarray:
-    """A sum over all groups, and without each, which loses so much."""
-    return whole - np.append(0, _by_group(group, loss, text.num_groups))
+def _without(whole: Any, losses: np.ndarray, ours: TextNgrams) -> np.ndarray:
+    """A sum over all groups, and without each: so much less for each of its n-grams."""
+    lost = _added_up(losses, ours.by_group.group, ours.text.num_groups)
+    return whole - np.append(0, lost)
 
 
 def _common(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
-    """The sum of products of values of two texts, without each group of the first."""
-    theirs = other.value_sums.of_all[ours.numbers]
-    loss = ours.value_sums.by_group * theirs[ours.ngram]
-    whole = (ours.value_sums.by_ngram * theirs).sum()
-    return _without(whole, ours.group, loss, ours.text)
+    """The sum of products c r of values of two texts, which without x loses x r."""
+    r = other.lookup.values[ours.by_ngram.number]
+    loss = ours.by_group.values * r[ours.by_group.ngram]
+    return _without((ours.by_ngram.values * r).sum(), loss, ours)
 
 
 def _overlap(ours: TextNgrams, other: TextNgrams) -> np.ndarray:
-    r"""Sums of $\min(c R, r S)$; without a group, c and S are smaller."""
-    text, size = ours.text, other.text.size
-    theirs = other.count_sums.of_all[ours.numbers]
-    counts = ours.count_sums.by_ngram * size
-    shared = theirs > 0
+    r"""Sums of $\min(c R, r S)$ over n-grams, whole and without each group.
+
+    Without a group of s sentences, S - s replaces S for every n-gram, and c - x
+    replaces c for those of the group. So the whole sum is needed at each S - s, and
+    loses $\min(c R, r (S - s)) - \min((c - x) R, r (S - s))$ over the group's n-grams.
+    """
+    text, by_group, num_other = ours.text, ours.by_group, other.text.size
+    r = other.lookup.counts[ours.by_ngram.number]
+    c = ours.by_ngram.counts * num_other
+    shared = r > 0
     sizes = text.size - np.append(0, np.diff(text.bounds))
-    # Groups have at most two sizes.
+    # Groups have at most two sizes, so these are two or three sums over all n-grams.
     whole = {
-        rest: np.minimum(
-            counts, theirs * rest, where=shared, out=np.zeros_like(counts)
-        ).sum()
-        for rest in np.unique(sizes)
+        size: np.minimum(c, r * size, where=shared, out=np.zeros_like(c)).sum()
+        for size in np.unique(sizes)
     }
-    kept = np.flatnonzero(shared[ours.ngram])
-    ngram, group = ours.ngram[kept], ours.group[kept]
-    limit = theirs[ngram] * sizes[1:][group]
-    left = counts[ngram] - ours.count_sums.by_group[kept] * size
-    loss = np.minimum(counts[ngram], limit) - np.minimum(left, limit)
-    overlap = np.array([whole[rest] for rest in sizes])
-    overlap[1:] -= _by_group(group, loss, text.num_groups)
+    overlap = np.array([whole[size] for size in sizes])
+    # An n-gram that the other text lacks adds 0 to all of them.
+    rows = np.flatnonzero(shared[by_group.ngram])
+    ngram, group = by_group.ngram[rows], by_group.group[rows]
+    limit = r[ngram] * sizes[1:][group]
+    remaining = c[ngram] - by_group.counts[rows] * num_other
+    loss = np.minimum(c[ngram], limit) - np.minimum(remaining, limit)
+    overlap[1:] -= _added_up(loss, group, text.num_groups)
     return overlap
 
 
 def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
     """How many n-grams have which count, of all groups and without each.
 
-    Without a group only its own n-grams have another count. A table has a column for
-    each small count, which most n-grams have, and for each large one that occurs.
+    Without a group only its own n-grams have another count: the spectrum of all loses
+    the counts that these had before, and gains those that they have after. A table has
+    a column for each small count, and for each large one that occurs.
     """
-    num_groups, total = ours.text.num_groups, ours.count_sums.by_ngram
-    before = total[ours.ngram]
-    after = before - ours.count_sums.by_group
+    num_subsets, total = ours.text.num_groups + 1, ours.by_ngram.counts
+    before = total[ours.by_group.ngram]
+    after = before - ours.by_group.counts
     large = np.unique(np.concatenate([x[x >= SMALL] for x in (total, after)]))
     counts = np.append(np.arange(SMALL), large)
 
     def tallied(subset: Any, some: np.ndarray) -> np.ndarray:
         column = some.copy()
+        # Few are large: only these are searched for.
         few = np.flatnonzero(some >= SMALL)
         column[few] = SMALL + np.searchsorted(large, some[few])
         cells = np.bincount(
-            subset * len(counts) + column, minlength=(num_groups + 1) * len(counts)
+            subset * len(counts) + column, minlength=num_subsets * len(counts)
         )
-        return cells.reshape(num_groups + 1, -1)
+        return cells.reshape(num_subsets, -1)
 
-    own = ours.group.astype(np.int64) + 1
-    table = tallied(own, after) - tallied(own, before) + tallied(0, total)[0]
+    subset = ours.by_group.group.astype(np.int64) + 1
+    table = tallied(subset, after) - tallied(subset, before) + tallied(0, total)[0]
     table[:, 0] = 0  # no n-gram any more
     subset, column = np.nonzero(table)
     return subset << COUNT_BITS | counts[column], table[subset, column]
 
 
-def _by_group(group: np.ndarray, values: np.ndarray, num_groups: int) -> np.ndarray:
+def _added_up(values: np.ndarray, group: np.ndarray, num_groups: int) -> np.ndarray:
     """Sums by group; exact for integers, which `np.bincount` adds up as floats."""
     sums = np.zeros(num_groups, values.dtype)
     np.add.at(sums, group, values)

@@ -63,11 +63,13 @@ class Numbers(NamedTuple):
 class Places(NamedTuple):
     """Where the n-grams of one part begin in some sentences."""
 
-    words: np.ndarray  # a word and a sentence that has it, in one number
+    words: np.ndarray  # a word and a sentence that has it, in one number, each once
     times: np.ndarray  # how often
-    remaining: np.ndarray  # tokens that follow the first two, up to the highest order
+    # Of pairs and all that they begin: how many tokens follow the first one, up to the
+    # highest order, the sentence, and in column k the id of the token k places on.
+    remaining: np.ndarray
     sentence: np.ndarray
-    columns: tuple[np.ndarray, ...]  # the ids from each place on
+    columns: tuple[np.ndarray, ...]
 
 
 def number_texts(
@@ -90,6 +92,8 @@ def _numbered(
 ) -> NumberedText:
     groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
+    # Signed types, of which differences are right; -n fits into one exactly if the
+    # numbers up to n - 1 do.
     place = np.empty(len(order), np.min_scalar_type(-first - len(order)))
     place[order] = np.arange(first, first + len(order))
     lengths = corpus.lengths[order]
@@ -116,56 +120,58 @@ def places(
 ) -> Iterator[list[Places]]:
     """Find the n-grams of some parts in some sentences, chunk by chunk.
 
-    Words and pairs are dealt out without a division for each token. A word is in the
-    part if its first number is 0, and a pair if the first number of one word is the
-    second of the other: each number is a hash modulo the parts, so that they are as
-    likely to be equal as any part.
+    Of K parts, the word v is in part -a(v) and the pair v w in part b(w) - a(v), modulo
+    K, where a and b are hashes. So a part deals its words and pairs out without a
+    division for each token: by a table of a(v) plus its number, compared with 0 or b.
     """
     hashes = (postings.hashed(ids, np.full_like(ids, n)) for n in (0, 1))
-    one, two = (x % np.uint64(num_parts) for x in hashes)
-    numbered = [((part + one) % num_parts).astype(np.uint16) for part in parts]
-    two = two.astype(np.uint16)
+    a, b = (x % np.uint64(num_parts) for x in hashes)
+    tables = [((part + a) % num_parts).astype(np.uint16) for part in parts]
+    b = b.astype(np.uint16)
     bits = numbers.sentences.bit_length()
     for start, chunk in slices(corpus):
         sentence = postings.token_sentences(chunk)
         number = place[start : start + len(chunk)]
+        # Zeros stand for the tokens after the last one; `remaining` bars n-grams there.
         padded = np.append(chunk.tokens, np.zeros(max_order, chunk.tokens.dtype))
-        second, found = two[chunk.tokens[1:]], []
-        for one in numbered:
-            first = one[chunk.tokens]
+        second, of_parts = b[chunk.tokens[1:]], []
+        for table in tables:
+            first = table[chunk.tokens]
             kept = np.flatnonzero(first == 0)
             words = ids[chunk.tokens[kept]].astype(np.int64) << bits
             words, times = np.unique(words | number[sentence[kept]], return_counts=True)
-            # The last token of a sentence begins no pair, whatever stands behind it.
             kept = np.flatnonzero(first[:-1] == second)
-            own = sentence[kept]
-            left = np.minimum(chunk.offsets[1:][own] - kept, max_order) - 1
-            some = Places(
+            in_sentence = sentence[kept]
+            # 0 for the last token of a sentence, which begins no pair with the next.
+            after = np.minimum(chunk.offsets[1:][in_sentence] - kept, max_order) - 1
+            begins = Places(
                 words,
                 times.astype(np.min_scalar_type(times.max(initial=0))),
-                left.astype(np.min_scalar_type(max_order)),
-                number[own],
+                after.astype(np.min_scalar_type(max_order)),
+                number[in_sentence],
                 tuple(ids[padded[n:][kept]] for n in range(max_order)),
             )
-            found.append(some)
-        yield found
+            of_parts.append(begins)
+        yield of_parts
 
 
 def ngrams_of(
-    found: Iterable[Places], numbers: Numbers, max_order: int
+    of_part: Iterable[Places], numbers: Numbers, max_order: int
 ) -> Iterator[postings.Postings]:
     """Group the n-grams of one part of all texts, one order after another."""
-    words, times, remaining, sentence, columns = map(list, zip(*found))
+    words, times, remaining, sentence, columns = map(list, zip(*of_part))
     yield _words(words, times, numbers)
     if max_order == 1:
         return
     by_order = [*map(list, zip(*columns))]
     del columns
+    # Sorted by sentence once: each order then keeps the sentences of an n-gram sorted.
     keys = np.concatenate(sentence, dtype=np.int64)
     keys, order = postings.sorted_keys(keys, numbers.sentences)
     first, *others = (_joined(pieces, order) for pieces in by_order)
     remaining, sentence = _joined(remaining, order), _joined(sentence, order)
     del keys, order
+    # The first token is the prefix of order 1, so that pairs come first.
     num_ids = numbers.words
     positions = postings.Positions(others, remaining, sentence, num_ids, first, num_ids)
     yield from postings.postings_by_order(positions, max_order - 1)
@@ -173,7 +179,7 @@ def ngrams_of(
 
 def _joined(pieces: list[np.ndarray], order: Any = ...) -> np.ndarray:
     column = np.concatenate(pieces)
-    pieces.clear()  # what is joined is let go of
+    pieces.clear()  # so that memory never holds a column twice for long
     return column[order]
 
 

@@ -2,7 +2,7 @@ r"""Sums over n-grams that all metrics of `evaluate` are made of, and that add u
 
 Every metric is a function of sums over n-grams, $\sum_g s(c_g, r_g)$, and of sums over
 the n-grams of each sentence. So the n-grams can be dealt out to K parts: each part
-adds up its own, and parts add, in any order. `numbered` tells which n-grams are in a
+adds up its own, and parts add, in any order. `numbered` has which n-grams are in a
 part, `ngram_sums` what they add.
 """
 
@@ -38,7 +38,7 @@ from qdtheory.text.postings import changes, sorted_keys
 
 
 class GroupMatches(Record):
-    """What some parts know of the sentences of one group, in the order of the text."""
+    """Matches of some parts in the sentences of one group, in the order of the text."""
 
     lengths: Integer[np.ndarray, " sentences"]
     # Matches with the references and with the other sentences, each clipped at the
@@ -98,7 +98,7 @@ class CorpusSums(Record):
 
 
 class PartialSums(Record):
-    """Sums over all sentences, and what the same parts know of each sentence."""
+    """Sums over all sentences, and the matches of the same parts in each sentence."""
 
     totals: CorpusSums
     blocks: dict[str, tuple[GroupMatches, ...]]  # by candidate, one for each group
@@ -119,12 +119,12 @@ def partial_sums(
     check_order(max_order, "max_order")
     texts, numbers = number_texts(candidates, references, num_groups)
     settings = numbers, max_order, [part], num_parts
-    found = (
-        found
+    of_part = (
+        begins
         for corpus, text in zip([*candidates.values(), references], texts.values())
-        for (found,) in places(corpus, text.ids, text.place, *settings)
+        for (begins,) in places(corpus, text.ids, text.place, *settings)
     )
-    return count(texts, [found], numbers, max_order, averaged, step)
+    return count(texts, [of_part], numbers, max_order, averaged, step)
 
 
 def count(
@@ -138,22 +138,25 @@ def count(
     """Add up the n-grams that begin in these places, one part after another."""
     *names, _ = texts
     *ours, real = texts.values()
-    # Clipped matches are at most as many as the sentence has tokens.
+    # Clipped matches are at most as many as the sentence has tokens. Those of all parts
+    # are added to one array, in place: it is as long as the text.
     matches = {
         name: np.zeros((2, max_order, x.size), np.min_scalar_type(x.lengths.max()))
         for name, x in zip(names, ours)
     }
-    totals, lost = [], {name: [] for name in names}
-    for found in parts:
+    totals, losses = [], {name: [] for name in names}
+    for of_part in parts:
         references, added = [], {name: [] for name in names}
-        for n, ngrams in enumerate(ngrams_of(found, numbers, max_order)):
+        # One order after another, so that memory holds the n-grams of one only.
+        for n, ngrams in enumerate(ngrams_of(of_part, numbers, max_order)):
             step(f"Counting n-grams of order {n + 1}")
-            known = text_ngrams(ngrams, real, n + 1, averaged)
-            references.append(repeats(known))
+            of_real = text_ngrams(ngrams, real, n + 1, averaged)
+            references.append(repeats(of_real))
             for name, text in zip(names, ours):
-                own = text_ngrams(ngrams, text, n + 1, averaged)
-                added[name].append(order_sums(own, known, matches[name][:, n]))
-                lost[name].append((n, *added[name][-1].lost))
+                of_ours = text_ngrams(ngrams, text, n + 1, averaged)
+                sums = order_sums(of_ours, of_real, matches[name][:, n])
+                added[name].append(sums)
+                losses[name].append((n, *sums.losses))
         one = CorpusSums(
             averaged=averaged,
             references=np.array(references).swapaxes(0, 1),
@@ -163,7 +166,7 @@ def count(
             lengths={x: texts[x].histogram for x in names},
         )
         totals.append(one)
-    blocks = {x: _blocks(texts[x], matches[x], lost[x]) for x in names}
+    blocks = {x: _blocks(texts[x], matches[x], losses[x]) for x in names}
     return PartialSums(reduce(merge_totals, totals), blocks)
 
 
@@ -175,12 +178,13 @@ def merge(one: PartialSums, other: PartialSums) -> PartialSums:
 
 def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
     """Add the totals of different parts of the same texts."""
+    # Lengths are those of all sentences, whatever the part.
     return replace(
         one,
         references=one.references + other.references,
         sums={name: _plus(x, other.sums[name]) for name, x in one.sums.items()},
         spectra={
-            name: Spectrum(*_gathered([x.keys, y.keys], [x.times, y.times]))
+            name: Spectrum(*_added_by_key([x.keys, y.keys], [x.times, y.times]))
             for name, x in one.spectra.items()
             for y in [other.spectra[name]]
         },
@@ -188,58 +192,60 @@ def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
 
 
 def merge_blocks(one: Mapping, other: Mapping) -> dict[str, tuple[GroupMatches, ...]]:
-    """Add what different parts know of the same sentences."""
+    """Add the matches of different parts in the same sentences."""
     return {name: tuple(map(merge_matches, x, other[name])) for name, x in one.items()}
 
 
 def merge_matches(one: GroupMatches, other: GroupMatches) -> GroupMatches:
-    """Add what different parts know of the sentences of one group."""
-    joined = _gathered([one.lost, other.lost], [one.losses, other.losses])
-    lost, losses = _small(*joined)
-    bleu, alike = one.bleu + other.bleu, one.self_bleu + other.self_bleu
-    return GroupMatches(one.lengths, bleu, alike, lost, losses)
+    """Add the matches of different parts in the sentences of one group."""
+    losses = _added_by_key([one.lost, other.lost], [one.losses, other.losses])
+    bleu, self_bleu = one.bleu + other.bleu, one.self_bleu + other.self_bleu
+    return GroupMatches(one.lengths, bleu, self_bleu, *_in_few_bytes(*losses))
 
 
 def _stacked(added: list[OrderSums]) -> Sums:
-    return Sums(*(np.array(rows) for rows in zip(*(one.sums for one in added))))
+    return Sums(**{x: np.array([one.sums[x] for one in added]) for x in added[0].sums})
 
 
 def _blocks(
-    side: NumberedText, matches: np.ndarray, missed: Sequence[tuple]
+    text: NumberedText, matches: np.ndarray, by_order: Sequence[tuple]
 ) -> tuple[GroupMatches, ...]:
     """Cut the matches of all orders where a group ends."""
-    orders, groups = matches.shape[1], side.num_groups
-    keys = [(x * groups + group) * orders + n for n, x, group, _ in missed]
-    lost, losses = _gathered(keys, [x for *_, x in missed])
-    cuts = np.searchsorted(lost, side.bounds * (groups * orders))
+    orders, groups = matches.shape[1], text.num_groups
+    # In the order of the sentences first, so that those of a group are one piece.
+    keys = [(x * groups + group) * orders + n for n, x, group, _ in by_order]
+    lost, losses = _added_by_key(keys, [x for *_, x in by_order])
+    cuts = np.searchsorted(lost, text.bounds * (groups * orders))
     return tuple(
         GroupMatches(
-            side.lengths[start:end],
+            text.lengths[start:end],
             *matches[:, :, start:end],
-            *_small(lost[a:b] - start * groups * orders, losses[a:b]),
+            # A group counts its sentences from 0.
+            *_in_few_bytes(lost[a:b] - start * groups * orders, losses[a:b]),
         )
-        for (start, end), (a, b) in zip(pairwise(side.bounds), pairwise(cuts))
+        for (start, end), (a, b) in zip(pairwise(text.bounds), pairwise(cuts))
     )
 
 
-def _small(*columns: np.ndarray) -> list[np.ndarray]:
+def _in_few_bytes(*columns: np.ndarray) -> list[np.ndarray]:
     """Nonnegative integers in as few bytes as hold them."""
     return [x.astype(np.min_scalar_type(x.max(initial=0))) for x in columns]
 
 
 def _spectrum(added: list[OrderSums]) -> Spectrum:
     """Join the spectra of all orders."""
-    subsets = len(added[0].sums[0])
+    subsets = len(added[0].sums["distinct"])
     keys, times = zip(*(one.spectrum for one in added))
     keys = [x + (n * subsets << COUNT_BITS) for n, x in enumerate(keys)]
-    return Spectrum(*_gathered(keys, times))
+    return Spectrum(*_added_by_key(keys, times))
 
 
-def _gathered(
+def _added_by_key(
     keys: Sequence[np.ndarray], numbers: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort keys, and add up the numbers of those that are there twice."""
     joined, values = (np.concatenate(x).astype(np.int64) for x in (keys, numbers))
+    # There is no largest key of none, nor a first one to add up from.
     if not len(joined):
         return joined, values
     joined, order = sorted_keys(joined, int(joined.max()) + 1)

@@ -15,11 +15,11 @@ from jaxtyping import Bool, Int, Integer, UInt64
 from qdtheory.text.corpus import Corpus
 
 # Where NumPy finds these, its sort of integers of 64 bits runs on vectors.
-_FOUND = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
-VECTORS = not {"X86_V3", "AVX2", "ASIMDHP"}.isdisjoint(_FOUND)
+_EXTENSIONS = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
+VECTORS = not {"X86_V3", "AVX2", "ASIMDHP"}.isdisjoint(_EXTENSIONS)
 # From so many keys on, scattered writes make the passes of a radix sort slow.
 MANY = 2**21
-# The last step of MurmurHash3.
+# The last step of MurmurHash3, in which each bit of a number reaches all others.
 FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 SHIFT = np.uint64(33)
 
@@ -31,7 +31,9 @@ class Positions(NamedTuple):
     remaining: np.ndarray  # number of tokens up to the end of the sentence
     sentence: np.ndarray  # ascending among n-grams with one prefix
     num_ids: int  # of tokens
-    prefix: np.ndarray  # n-grams are equal only if these integers are
+    # What the tokens of the columns follow, as an integer: with a prefix in common,
+    # n-grams are equal if their tokens are.
+    prefix: np.ndarray
     num_prefixes: int
 
 
@@ -74,13 +76,17 @@ def postings_by_order(
 
     If `shared`, an n-gram is left out if only one sentence has its prefix.
     """
-    many, base = len(positions.sentence), positions.num_ids
-    where = np.arange(many, dtype=np.min_scalar_type(-many))
+    length, base = len(positions.sentence), positions.num_ids
+    # The positions where n-grams are, in the order of the last sort; and of each the
+    # rank of its prefix among `size`.
+    where = np.arange(length, dtype=np.min_scalar_type(-length))
     rank, size = positions.prefix, positions.num_prefixes
     for n in range(max_order):
         whole = np.flatnonzero(positions.remaining[where] > n)
         where, keys = where[whole], rank[whole].astype(np.int64)
         del whole, rank
+        # rank * base + token: ranks are given anew for each order, so that keys stay
+        # below prefixes * words and fit into 64 bits at any order.
         keys *= base
         keys += positions.columns[n][where]
         ngrams, order, rank = postings(keys, size * base, positions.sentence[where])
@@ -102,12 +108,14 @@ def postings(
     """
     keys, order = sorted_keys(keys, size)
     grouped, rank = group(keys, sentence[order])
+    # A sentence has fewer than 2**31 tokens; half of the memory of 64 bits.
     return grouped._replace(counts=grouped.counts.astype(np.int32)), order, rank
 
 
 def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]:
     """Group occurrences that are sorted; and the n-gram of each."""
     new = changes(keys)
+    # A posting starts where the n-gram or its sentence changes.
     starts = np.flatnonzero(new | changes(sentence))
     first = np.flatnonzero(new[starts])
     rank = np.cumsum(new, dtype=np.int32)

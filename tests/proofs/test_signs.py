@@ -1,12 +1,16 @@
 """Signs on all of (0, 1), against signs by SymPy in many digits."""
 
 from fractions import Fraction
+from itertools import combinations, product
+from math import inf
 
 import pytest
 import sympy
+from flint import arb
 
 import qdtheory as qd
 from qdtheory.proofs.signs import (
+    INTERVALS,
     find_peak,
     find_sign,
     is_zero,
@@ -59,6 +63,39 @@ def test_slopes_that_are_negative_somewhere(f, near):
     assert float(place) == pytest.approx(near, abs=0.05)
     there = sympy.Rational(place.numerator, place.denominator)
     assert sympy.N(slope(f).subs(X, there), 60) < 0
+
+
+UNBOUNDED = {
+    "log(x)*exp(-1/x) - 1": -1,  # 0 times infinity at 0
+    "log(x)**3*exp(-1/x) + log(x)": -1,
+    "log(x)*exp(-1/x) + 1/100": None,  # negative at 1/e
+    "-1/log(x) - 1/1000": None,  # negative below exp(-1000) only
+    "x**(1/1000) - 1/2": None,
+    "(x - 1/3)**(-2)": None,  # a pole
+}
+
+
+@pytest.mark.parametrize(("h", "sign"), UNBOUNDED.items())
+def test_ends_without_finite_bounds(h, sign):
+    formula = sympy.sympify(h, locals={"x": X})
+    assert sign_of(formula, X).value == sign
+    for k in range(1, 200) if sign else ():
+        assert sympy.N(formula.subs(X, sympy.Rational(k, 200)), 50) * sign > 0
+
+
+def test_intervals_hold_what_their_points_give():
+    pieces = list(combinations([-inf, -2, -0.5, 0, 0.5, 4, inf], 2))
+    for x, y in product([-(2.0**30), -2, -0.25, 0, 0.5, 4, 2.0**30], repeat=2):
+        around = [[(arb(a), arb(b)) for a, b in pieces if a <= z <= b] for z in (x, y)]
+        for a, b in product(*around):
+            found = [(INTERVALS["+"](a, b), x + y), (INTERVALS["*"](a, b), x * y)]
+            found += [(INTERVALS["**"](a, n), x**n) for n in (-3, -2, 2, 3) if x]
+            assert all(low <= exact <= high for (low, high), exact in found)
+    # No bound at all is refused: infinity less infinity, 1 / 0, a negative logarithm.
+    zero, infinite, low = ((arb(x), arb(x)) for x in (0, inf, -inf))
+    for name, *operands in ("+", infinite, low), ("**", zero, -1), ("log", low):
+        with pytest.raises(ValueError, match=r"no enclosure|negative number"):
+            INTERVALS[name](*operands)
 
 
 def test_zeros_and_numbers():

@@ -389,7 +389,6 @@ def test_bad_input(as_a_user):
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.usefixtures("as_a_user")
 def test_the_page_on_reporting_shows_the_line_that_is_printed():
     page = (Path(__file__).parents[2] / "docs/what_to_report.md").read_text()
     shown = " ".join(page.replace("\n>", "\n").split())

@@ -34,12 +34,10 @@ def test_each_part_has_its_own_ngrams_and_all_have_all(num_parts):
     corpora = as_corpus(TEXTS), as_corpus(REAL)
     texts, numbers = number_texts({"x": corpora[0]}, corpora[1])
     each = [
-        *(
-            chunk
-            for corpus, x in zip(corpora, texts.values())
-            for chunk in places(
-                corpus, x.ids, x.place, numbers, 3, range(num_parts), num_parts
-            )
+        chunk
+        for corpus, x in zip(corpora, texts.values())
+        for chunk in places(
+            corpus, x.ids, x.place, numbers, 3, range(num_parts), num_parts
         )
     ]
     sizes = Counter()

@@ -50,12 +50,8 @@ def test_postings_are_the_counts_of_ngrams_in_sentences():
 
 def test_shared_postings_are_those_that_another_sentence_can_have():
     positions = positions_of(as_corpus(MODEL), 4)
-    for n, (found, every) in enumerate(
-        zip(
-            postings_by_order(positions, 4, shared=True),
-            postings_by_order(positions, 4),
-        )
-    ):
+    both = (postings_by_order(positions, 4, shared) for shared in (True, False))
+    for n, (found, every) in enumerate(zip(*both)):
         several = every.num_sentences > 1
         assert len(found.counts) >= every.num_sentences[several].sum()
         assert (len(found.counts) < len(every.counts)) == (n == 3)

@@ -27,7 +27,7 @@ def every_metric(
         sums = partial_sums({"": corpus}, real, max_order, **settings)
         totals = sums.totals
         of = totals.lengths[""], totals.reference_lengths, smoothing
-        scores = group_scores(sums.blocks[""], *of)
+        scores = group_scores(enumerate(sums.blocks[""]), *of)
         return metrics_of_sums(totals, "", scores, estimator)[..., 0]
 
     return metrics

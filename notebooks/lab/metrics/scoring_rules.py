@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from qdtheory.distributions import check_distribution, check_interior
+from qdtheory.forms import Functional, expected_score
 from qdtheory.pairs import ConcavePair
-from qdtheory.problem import Functional, expected_score
 from qdtheory.support.numbers import PerText, Scalar
 
 
