@@ -40,7 +40,6 @@ from qdtheory.bounds import (
 from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
-from qdtheory.bounds.multipliers import concave_convex_bound
 from qdtheory.bounds.seal import distinguishable, seal
 from qdtheory.distributions import check_distribution, rounding_note
 from qdtheory.forms import Form, Functional, Problem, expected_score
@@ -555,7 +554,7 @@ def _upper_bound(
     least -= duality.rounding(p.size, error) * float(np.abs(values).sum())
     if inflection < 1:
         found = _multipliers(g, scores, q)
-        return concave_convex_bound(g, inflection, scores, least, enough, found)
+        return duality.concave_convex_bound(g, inflection, scores, least, enough, found)
     possible = np.isfinite(scores)
     if p[possible].min() == p[possible].max():
         # By Jensen's inequality no other model on these texts is as diverse.

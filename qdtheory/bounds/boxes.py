@@ -75,11 +75,8 @@ def climb_from(
     # Inside by the margin: what rounding adds to the constraint is far less.
     limit = budget - MARGIN
     normalised = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
-    feasible = {
-        "type": "ineq",
-        "fun": lambda q: limit - spent(q)[0],
-        "jac": lambda q: -spent(q)[1],
-    }
+    feasible = {"type": "ineq", "fun": lambda q: limit - spent(q)[0]}
+    feasible["jac"] = lambda q: -spent(q)[1]
     solution = minimize(
         lambda q: -q @ scores,
         start,

@@ -45,9 +45,8 @@ def inflection_point(g: Function) -> float:
     flat = (wrong_way >= -noise)[64:least]
     stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
     if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
-        return _roots(
-            lambda x: g.compiled_jet(x).curvature, x[least - 1], x[least + 1]
-        )[0]
+        around = x[least - 1], x[least + 1]
+        return _roots(lambda x: g.compiled_jet(x).curvature, *around)[0]
     raise ValueError(
         f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
         "one point and convex beyond"
@@ -98,9 +97,8 @@ def _balanced(g: Function, inflection: float, others: int) -> list[float]:
         return g.compiled_jet((1 - top) / others).slope - g.compiled_jet(top).slope
 
     # All others are at most c.
-    noise = NOISE * float(
-        np.abs(g.compiled_jet(np.array([inflection, 1.0])).slope).max()
-    )
+    slopes = g.compiled_jet(np.array([inflection, 1.0])).slope
+    noise = NOISE * float(np.abs(slopes).max())
     return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
 
 

@@ -144,9 +144,8 @@ def cubic_bounds(
             lower, q = gain, better
     # (1) bounds the models that gain f or more, and the others gain less than f.
     upper = max(upper, certificate.floor)
-    return bounds.sealed_bounds(
-        problem, q, upper, METHOD, steps=steps, evidence=certificate
-    )
+    details = {"steps": steps, "evidence": certificate}
+    return bounds.sealed_bounds(problem, q, upper, METHOD, **details)
 
 
 def certificate_bound(
@@ -161,9 +160,8 @@ def certificate_bound(
             f"a certificate for {n} texts has matrices of shape {(n, n, n)} and "
             f"{(n, n)}, got {shapes[0]} and {shapes[1]}"
         )
-    within(
-        price=certificate.price, low=0
-    )  # else the first term added in (1) may be negative
+    # Else the first term that (1) adds may be negative.
+    within(price=certificate.price, low=0)
     return max(certificate.floor, _bound(program, certificate))
 
 
@@ -203,22 +201,17 @@ def _program(problem: Problem, table: BleuTable) -> CubicProgram:
     bounds.require_few_texts(problem, MAX_TEXTS)
     p, scores, n = problem.p, problem.scores, problem.p.size
     tensor, rounding = _self_bleu(table, n)
+    gains, budget = scores - p @ scores, float(tensor @ p @ p @ p)
+    # Of u_x and of U(P): the errors of both scores, as `score_error` counts two units
+    # of roundoff (EPS) where one is due, and the sum of N products.
+    error = problem.score_error + bounds.constant_gain(scores)
     # One number for each multiset of three texts: that of its ascending indices.
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     code = (key[0] * n + key[1]) * n + key[2]
     codes, place, count = np.unique(code, return_inverse=True, return_counts=True)
-    return CubicProgram(
-        gains=scores - p @ scores,
-        tensor=tensor,
-        budget=float(tensor @ p @ p @ p),
-        rounding=rounding,
-        # Of u_x and of U(P): the errors of both scores, as `score_error` counts two
-        # units of roundoff (EPS) where one is due, and the sum of N products.
-        error=problem.score_error + bounds.constant_gain(scores),
-        index=np.stack([codes // n**2, codes // n % n, codes % n]),
-        place=place,
-        count=count.astype(float),
-    )
+    index = np.stack([codes // n**2, codes // n % n, codes % n])
+    times = count.astype(float)
+    return CubicProgram(gains, tensor, budget, rounding, error, index, place, times)
 
 
 def _self_bleu(table: BleuTable, n: int) -> tuple[np.ndarray, float]:
@@ -286,11 +279,10 @@ def _semidefinite_shift(matrix: np.ndarray) -> float:
         raised = matrix + shift * np.eye(n)
         try:
             np.linalg.cholesky(raised)
-        except np.linalg.LinAlgError:
-            shift *= 2
-        else:
             # Plus Rump's (N + 1) EPS times the trace, and the rounding of both sums.
             return shift + (n + 4) * EPS * (float(np.trace(raised)) + size)
+        except np.linalg.LinAlgError:
+            shift *= 2
     raise ValueError("a matrix of a certificate is not finite")
 
 

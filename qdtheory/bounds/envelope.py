@@ -13,8 +13,7 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
-from qdtheory.bounds.duality import SeparableProgram
-from qdtheory.bounds.multipliers import bounded
+from qdtheory.bounds.duality import SeparableProgram, bounded
 from qdtheory.bounds.shapes import ends_of, shape_of
 from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS

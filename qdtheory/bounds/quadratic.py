@@ -113,24 +113,20 @@ def _relaxed(
 
 
 def _quadratic_bound(
-    scores: np.ndarray,
-    kernel: np.ndarray,
-    budget: float,
-    price: float,
-    gram: np.ndarray,
+    u: np.ndarray, kernel: np.ndarray, budget: float, price: float, gram: np.ndarray
 ) -> float:
-    """Upper bound on scores . q if q'Kq <= budget, from any multipliers; rounded up.
+    """Upper bound on u . q if q'Kq <= budget, from any multipliers; rounded up.
 
     An inner product of N terms, summed in any order, is off by at most N EPS times
     that of the absolute values.
     """
     # (1) holds for any price from 0 on, so a negative one is mended, as S is below.
-    price, n = max(float(price), 0.0), scores.size
+    price, n = max(float(price), 0.0), u.size
     eigenvalues, vectors = np.linalg.eigh(gram)
     # A matrix times its transpose is positive semidefinite, despite errors in eigh.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
     gram, sizes = root @ root.T, np.abs(root) @ np.abs(root).T
-    means = (scores[:, None] + scores) / 2
+    means = (u[:, None] + u) / 2
     matrix = means + price * (budget - kernel) + gram
     # Four roundings per part, and those of the product, counted twice. A negative entry
     # of S lowers the sum, which is still enough: at N > 2 by the product's 2 N sizes,

@@ -80,9 +80,8 @@ def _faults_of_g(posed: Problem, q: np.ndarray) -> Iterator[str]:
     if p.size > MAX_TEXTS or np.array_equal(q, p):
         return
     rise, size = _rise(g.formula, p, q)
-    error = g.error
     # An infinite error would allow any model: it is judged as if 64 bits were enough.
-    error = error if np.isfinite(error) else EPS
+    error = g.error if np.isfinite(g.error) else EPS
     # Models are as diverse as P in 64 bits: in truth, they may fall short by the
     # rounding of two sums of N values, relative to their terms (`duality.rounding`).
     if not rise >= -(32 + p.size**0.5) * error * size:

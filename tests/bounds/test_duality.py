@@ -9,8 +9,7 @@ from models import oracle
 import qdtheory as qd
 from qdtheory import discrepancy
 from qdtheory.bounds.concave_convex import inflection_point
-from qdtheory.bounds.duality import tangent_bound
-from qdtheory.bounds.multipliers import concave_convex_bound
+from qdtheory.bounds.duality import concave_convex_bound, tangent_bound
 from qdtheory.formulas.expressions import Expression
 from qdtheory.functions import as_function
 
