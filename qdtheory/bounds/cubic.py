@@ -152,8 +152,7 @@ def certificate_bound(
     problem: Problem, table: BleuTable, certificate: CubicCertificate
 ) -> float:
     """Upper bound on QDisc from a certificate of any origin."""
-    program = _program(problem, table)
-    n = program.gains.size
+    program, n = _program(problem, table), problem.p.size
     shapes = certificate.grams.shape, certificate.gram.shape
     if shapes != ((n, n, n), (n, n)):
         raise ValueError(

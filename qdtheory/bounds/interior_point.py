@@ -72,8 +72,9 @@ class Face:
 
     def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
         """V at a model, with its derivatives."""
-        parts = _derivatives(self.diversity, self.model(x))
-        value, slope, hessian = (np.asarray(part) for part in parts)
+        value, slope, hessian = map(
+            np.asarray, _derivatives(self.diversity, self.model(x))
+        )
         some = list(self.texts)
         slope, hessian = slope[some], hessian[np.ix_(some, some)]
         if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):

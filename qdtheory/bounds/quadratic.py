@@ -69,8 +69,7 @@ def _unit_kernel(
     """
     low = float(kernel.min())
     # Not less than the error, which would be most of a K that is constant up to it.
-    unit = max(float(np.ptp(kernel)), 4 * error)
-    unit = unit or 1.0  # a kernel of zeros
+    unit = max(float(np.ptp(kernel)), 4 * error) or 1.0  # of a kernel of zeros
     kernel = (kernel - low) / unit
     # A P of sum 1 + e has low (1 + e)^2 in P'KP, a model low: e (2 + e) more.
     lack = math.fsum([*p.tolist(), -1.0])

@@ -80,8 +80,7 @@ def shape_of(g: Function) -> Shape:
     ends = np.array([0.0] + [float(high) for _, high, _ in pieces])
     # Neighbours that are both concave are one piece, with one tangent.
     runs = [[*run] for concave, run in groupby(pieces, lambda x: x[2]) if concave]
-    joined = [(run[0][0], run[-1][1]) for run in runs]
-    concave = np.array(joined, float).reshape(-1, 2)
+    concave = np.array([(run[0][0], run[-1][1]) for run in runs], float).reshape(-1, 2)
     points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
     tables = [(x, g.jet(x).slope) for x in points]
     return Shape(tilt, unit, CHORD_EXCESS * unit, ends, concave, tables)
