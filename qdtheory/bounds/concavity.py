@@ -168,8 +168,7 @@ def _searched_once(
         alphas = np.full(len(some), concentration)
         models[:, :, some] = rng.dirichlet(alphas, (2, MAX_SEGMENTS // 2))
         segments.append((models[0], models[1]))
-    starts, ends = map(np.vstack, zip(*segments, strict=True))
-    return _searched(diversity, allowed, starts, ends)
+    return _searched(diversity, allowed, *map(np.vstack, zip(*segments, strict=True)))
 
 
 def _searched(

@@ -72,9 +72,8 @@ class Face:
 
     def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
         """V at a model, with its derivatives."""
-        value, slope, hessian = map(
-            np.asarray, _derivatives(self.diversity, self.model(x))
-        )
+        parts = _derivatives(self.diversity, self.model(x))
+        value, slope, hessian = map(np.asarray, parts)
         some = list(self.texts)
         slope, hessian = slope[some], hessian[np.ix_(some, some)]
         if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):
