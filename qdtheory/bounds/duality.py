@@ -101,6 +101,7 @@ def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector,
     jet, formula = g.compiled_jet(x), g.formula
     if np.isfinite(g.error) or formula is None:
         return jet.value, jet.slope, g.error
+    # Balls where g cancels, as in x - log(1 + x); at 0, which may be a pole, the limits.
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
     rows = [[*map(float, formula.balls(point, 1))] for point in inside]
@@ -234,9 +235,8 @@ def concave_convex_bound(
     if multipliers:
         multipliers = multipliers[0] / unit, 1 + (multipliers[1] - best) / unit
     target = 1 + (target - best) / unit
-    height = best + unit * (
-        _greatest_bound(program, inflection, target, multipliers) - 1
-    )
+    greatest = _greatest_bound(program, inflection, target, multipliers)
+    height = best + unit * (greatest - 1)
     return float(height + rounding(1) * (abs(best) + abs(height) + unit))
 
 
