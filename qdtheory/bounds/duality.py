@@ -101,7 +101,7 @@ def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector,
     jet, formula = g.compiled_jet(x), g.formula
     if np.isfinite(g.error) or formula is None:
         return jet.value, jet.slope, g.error
-    # Balls where g cancels, as in x - log(1 + x); at 0, which may be a pole, the limits.
+    # Balls where g cancels, as x - log(1 + x) near 0; at 0 itself the limits.
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
     rows = [[*map(float, formula.balls(point, 1))] for point in inside]
