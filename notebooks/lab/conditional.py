@@ -25,12 +25,7 @@ from jaxtyping import Array, ArrayLike, Float
 from qdtheory.argmax import require_concave
 from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.duality import FEASIBLE, rounding, tangent_bound
-from qdtheory.bounds.interior_point import (
-    Program,
-    Tangent,
-    follow_path,
-    tangent_at,
-)
+from qdtheory.bounds.interior_point import Program, Tangent, follow_path, tangent_at
 from qdtheory.distributions import check_distribution
 from qdtheory.forms import Problem, expected_score
 from qdtheory.formulas.code import only_tried

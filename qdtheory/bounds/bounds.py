@@ -13,10 +13,6 @@ from qdtheory.forms import Problem
 from qdtheory.support.numbers import CONTRADICTION, EPS, TextVector
 from qdtheory.support.records import Display, Record
 
-# Penalty per unit of constraint violation in a linear program whose scores have range
-# 1: it keeps the bound finite in a box without a feasible Q.
-PENALTY = 1e5
-
 
 class Bounds(Record, Display):
     """A gain in quality over P at no loss of diversity, between its two bounds.
@@ -50,17 +46,17 @@ class Bounds(Record, Display):
         return self.upper_bound - self.qdisc
 
 
-def require_few_texts(posed: Problem, most: int) -> None:
+def require_few_texts(problem: Problem, most: int) -> None:
     """Raise if a bound would take too long."""
-    if posed.p.size > most:
+    if problem.p.size > most:
         raise ValueError(
-            f"this bound takes {most} texts at most, got {posed.p.size}; take a "
+            f"this bound takes {most} texts at most, got {problem.p.size}; take a "
             "smaller space"
         )
 
 
 def sealed_bounds(
-    posed: Problem,
+    problem: Problem,
     q: np.ndarray,
     upper: float,
     method: str,
@@ -69,17 +65,16 @@ def sealed_bounds(
     evidence: Any = None,
 ) -> Bounds:
     """Seal a model as diverse as P and a claimed bound, unless they contradict."""
-    gain = posed.gain(q)
-    if not gain <= upper + CONTRADICTION * posed.spread:
+    gain = problem.gain(q)
+    # The gain is attained: beyond its rounding, a bound below it is wrong, as is NaN.
+    if not gain <= upper + CONTRADICTION * problem.spread:
         raise RuntimeError(
             f"a model gains {gain:.9g}, more than the bound {upper:.9g}, which is "
             "wrong then; please report this pair and P"
         )
     upper = float(max(gain, upper))  # below the gain by rounding only
-    status, fault = seal(posed, q, gain, upper, "certified")
-    reason = f"Bounded by {method}."
-    if fault:
-        reason = f"No seal: {fault}. {reason}"
+    status, fault = seal(problem, q, gain, upper, "certified")
+    reason = (f"No seal: {fault}. " if fault else "") + f"Bounded by {method}."
     return Bounds(
         gain, upper, jnp.asarray(q), status, reason, steps=steps, evidence=evidence
     )
@@ -97,6 +92,8 @@ class UnitScores:
 
     def gain(self, bound: float) -> float:
         """The gain, rounded up, that a bound on the mean of `scores` allows."""
+        # Scores are at most 1, whatever a solver says. The last term is for the
+        # roundings of the sum and of the product.
         share = min(bound, 1.0) - self.quality + self.rounding
         return self.unit * (share + 4 * EPS * abs(share))
 
@@ -106,15 +103,21 @@ def in_units(
 ) -> UnitScores | None:
     """Rescale scores, each off by `error` at most; None if they are equal up to it."""
     low, unit = float(scores.min()), float(np.ptp(scores))
+    # Below what rounding makes of equal scores, their range says nothing.
     if unit <= constant_gain(scores, error):
         return None
-    # The deviation of sum(p) from 1 is multiplied by the constant in the scores.
+    # U(P) = low sum(p) + unit shares . p, and U(Q) = low + unit shares . q: the
+    # deviation of sum(p) from 1 is multiplied by the constant in the scores.
     offset = low / unit * math.fsum([*p.tolist(), -1.0])
     shares = (scores - low) / unit
+    # Three roundings of a share, N of the sum and few of the offset, of terms of these
+    # sizes; u is off by the error at the model and at P.
     rounding = (p.size + 10) * EPS * (1 + abs(offset)) + 2 * error / unit
     return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
 
 
 def constant_gain(scores: TextVector, error: float = 0.0) -> float:
     """Upper bound on the gain that rounding alone gives if all scores are equal."""
+    # N products and their sum, for a model and for P, at a rounding of EPS / 2 each: if
+    # P sums to 1 but for rounding, else `in_units` has a term for what it lacks.
     return scores.size * EPS * float(np.abs(scores).max()) + 2 * error

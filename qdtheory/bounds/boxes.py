@@ -24,6 +24,8 @@ class Box:
     def cut(self) -> tuple[int, float]:
         """Split at the variable of largest gap, at a point not in the outer tenths."""
         i = int(self.gaps.argmax())
+        # At the optimum, as an envelope is exact at the ends of its box. Each half
+        # loses a tenth of the width at least, so that widths, hence gaps, tend to 0.
         tenth = (self.high[i] - self.low[i]) / 10
         inside = self.low[i] + tenth, self.high[i] - tenth
         return i, float(np.clip(self.at[i], *inside))
@@ -44,17 +46,20 @@ def branch_and_bound(
     A box is bounded only as far as a target; `root` and `halves` give what `bounded`
     takes. Returns the largest bound left, the best distribution and the splits.
     """
-    splits, enough = 0, value(best) + tolerance
-    boxes = [bounded(root, enough)]
-    while boxes[-1].bound > enough and splits < max_splits:
+    splits, target = 0, value(best) + tolerance
+    # The boxes cover the root at all times, so that the largest of their bounds bounds
+    # the objective everywhere; ascending, so that it is the last.
+    boxes = [bounded(root, target)]
+    while boxes[-1].bound > target and splits < max_splits:
         box = boxes.pop()
         splits += 1
         # A local search costs as much as many splits: run one at split 2, 4, 8, ...
         if splits > 1 and splits & (splits - 1) == 0:
             best = max([best, climb(box)], key=value)
-            enough = value(best) + tolerance
+            target = value(best) + tolerance
+        # A half whose bound is below the target stays in the list, but is never split.
         for half in halves(box):
-            insort(boxes, bounded(half, enough), key=lambda box: box.bound)
+            insort(boxes, bounded(half, target), key=lambda box: box.bound)
     return boxes[-1].bound, best, splits
 
 
@@ -67,28 +72,28 @@ def climb_from(
     """Maximise scores . q locally over distributions q with spent(q) <= budget."""
     from scipy.optimize import brentq, minimize  # late: slow to import
 
-    whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
-    within = {
-        "type": "ineq",
-        "fun": lambda q: budget - MARGIN - spent(q)[0],
-        "jac": lambda q: -spent(q)[1],
-    }
-    found = minimize(
+    # Inside by the margin: what rounding adds to the constraint is far less.
+    limit = budget - MARGIN
+    normalised = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
+    feasible = {"type": "ineq", "fun": lambda q: limit - spent(q)[0]}
+    feasible["jac"] = lambda q: -spent(q)[1]
+    solution = minimize(
         lambda q: -q @ scores,
         start,
         jac=lambda q: -scores,
-        constraints=[whole, within],
+        constraints=[normalised, feasible],
         bounds=[(0, 1)] * start.size,
         method="SLSQP",
         options={"maxiter": 200, "ftol": 1e-13},
     )
-    q = np.clip(found.x, 0, 1)
-    if not q.sum() > 0:
+    # Bounds and the sum hold up to the solver's tolerance; make them exact.
+    q = np.clip(solution.x, 0, 1)
+    if not q.sum() > 0:  # it failed, with NaN perhaps
         return start
     q = q / q.sum()
 
-    def left(share: float) -> float:
-        return budget - MARGIN - spent(q + share * (start - q))[0]
+    def slack(share: float) -> float:
+        return limit - spent(q + share * (start - q))[0]
 
     # Where it stops early it is a little outside: go back towards the start.
-    return q + brentq(left, 0, 1) * (start - q) if left(0) < 0 < left(1) else q
+    return q + brentq(slack, 0, 1) * (start - q) if slack(0) < 0 < slack(1) else q

@@ -21,6 +21,7 @@ from qdtheory.frontier import NEAREST_WEIGHT
 from qdtheory.functions import Function
 from qdtheory.support.numbers import EPS, NOISE, TIGHTEST
 
+# Points of a stretch at which `_roots` looks for changes of sign.
 NUM_POINTS = 257
 
 
@@ -33,6 +34,7 @@ def inflection_point(g: Function) -> float:
         refusal = error
     else:
         return 1.0
+    # g' falls up to c, where it is least, and rises beyond.
     x, slopes = slopes_of(g)
     least = int(slopes.argmin())
     noise = NOISE * np.maximum(np.abs(slopes[1:]), np.abs(slopes[:-1]))
@@ -43,9 +45,8 @@ def inflection_point(g: Function) -> float:
     flat = (wrong_way >= -noise)[64:least]
     stretch = (flat[2:] & flat[1:-1] & flat[:-2]).any()
     if 0 < least < x.size - 1 and not stretch and not (wrong_way > noise).any():
-        return _roots(
-            lambda x: g.compiled_jet(x).curvature, x[least - 1], x[least + 1]
-        )[0]
+        around = x[least - 1], x[least + 1]
+        return _roots(lambda x: g.compiled_jet(x).curvature, *around)[0]
     raise ValueError(
         f"{refusal}. QDisc is exact for g that is strictly concave, or concave up to "
         "one point and convex beyond"
@@ -59,6 +60,7 @@ def chord_height(g: Function) -> float:
     This is the unit of diversity: linear terms of g do not matter, as the
     probabilities sum to 1.
     """
+    # Of a linear g there is no unit; 1 then.
     x = np.linspace(0, 1, 1025)
     values = g.compiled_jet(x).value
     return float(np.ptp(values - values[0] - (values[-1] - values[0]) * x)) or 1.0
@@ -75,6 +77,7 @@ def most_diverse_model(
     best = np.where(chosen, 1 / n, 0.0)
     if inflection == 1 or n == 1:
         return best
+    # At most one probability is above c: it is 1, or the slopes are equal.
     first = int(np.where(chosen, scores, -np.inf).argmax())
     for top in (1.0, *_balanced(g, inflection, n - 1)):
         q = np.where(chosen, (1 - top) / (n - 1), 0.0)
@@ -89,13 +92,13 @@ def _balanced(g: Function, inflection: float, others: int) -> list[float]:
     if others == 0:
         return []
 
+    # V is stationary where the slope of the largest is that of the others.
     def excess(top):
         return g.compiled_jet((1 - top) / others).slope - g.compiled_jet(top).slope
 
     # All others are at most c.
-    noise = NOISE * float(
-        np.abs(g.compiled_jet(np.array([inflection, 1.0])).slope).max()
-    )
+    slopes = g.compiled_jet(np.array([inflection, 1.0])).slope
+    noise = NOISE * float(np.abs(slopes).max())
     return _roots(excess, max(inflection, 1 - others * inflection), 1.0, noise)
 
 
@@ -106,6 +109,7 @@ def models_of_diversity(
 
     Located by interpolation in a table of g', then refined by Newton's method.
     """
+    # Of texts of equal score any may have the largest probability: take one.
     finite = np.isfinite(scores)
     first = int(np.where(finite, scores, -np.inf).argmax())
     rest = np.flatnonzero(finite & (np.arange(scores.size) != first))
@@ -127,6 +131,7 @@ def models_of_diversity(
         near = _nearby(g, scores, q, diversity)
         if near is not None:
             yield _polished(g, scores, *near, diversity)
+    # Between two breaks the curve exists everywhere or nowhere.
     for low, high in pairwise(np.unique(breaks)):
         if curve.exists_at((low + high) / 2):
             for top in _roots(curve.excess, low, high, NOISE * abs(diversity)):
@@ -149,8 +154,10 @@ class _Curve:
 
     def rest(self, tops: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         """Probabilities of the other texts at |w| = alpha / (1 - alpha) / max gap."""
+        # alpha from 0 to 1 takes |w| from 0 to infinity, in the unit of the gaps.
         w = alphas / (1 - alphas) / self.gaps.max()
         level = np.interp(tops, self.x, self.slopes)
+        # The inverse of g' on [0, c], where it falls; at a slope above g'(0) it is 0.
         below = self.x <= self.inflection
         slopes, x = self.slopes[below][::-1], self.x[below][::-1]
         levels = level[..., None] + w[..., None] * self.gaps
@@ -163,6 +170,7 @@ class _Curve:
         """Values of alpha at which the probabilities sum to 1."""
         from scipy.optimize.elementwise import find_root
 
+        # The mass falls as |w| grows; without a root, the end that is nearer.
         none, all_but = np.zeros_like(tops), np.full_like(tops, 1 - EPS)
         alphas = find_root(self.excess_mass, (none, all_but), args=(tops,)).x
         alphas = np.where(self.excess_mass(none, tops) <= 0, none, alphas)
@@ -177,6 +185,7 @@ class _Curve:
         """V minus the given diversity."""
         rest = self.rest(tops, self.alphas(tops))
         total = np.interp(rest, self.x, self.values).sum(axis=-1)
+        # Texts of score -inf have probability 0.
         left_out = (self.num_texts - 1 - self.others.size) * self.values[0]
         top_value = np.interp(tops, self.x, self.values)
         return total + top_value + left_out - self.diversity
@@ -202,6 +211,8 @@ def _nearby(
     free = np.isfinite(scores) & (curvature != 0)
     if not free.any():  # at the inflection
         return None
+    # A step d of sum 0 changes V by sum g'' d^2 / 2, as q is stationary; of all that
+    # change it alike, the greatest quality has g'' d = w (phi - nu), as a multiplier.
     inverse = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
     score = np.where(free, scores, 0.0)
     score = np.where(free, score - inverse @ score / inverse.sum(), 0.0)
@@ -209,6 +220,7 @@ def _nearby(
     excess = jet.value.sum() - diversity
     if not (excess > 0 and decline > 0):
         return None
+    # V changes by -w^2 / 2 times the decline; w < 0 is the direction of more quality.
     w = -np.sqrt(2 * excess / decline)
     near = q + w * inverse * score
     return (near, w) if near.min() >= 0 else None
@@ -219,6 +231,7 @@ def slope_table(
     g: Function, inflection: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ascending probabilities, c among them, with g' and g there."""
+    # Near 0 slopes may be infinite, as of -x log x, and probabilities tiny.
     small = np.geomspace(1e-15, 1, 2048) * inflection
     even = np.linspace(0, inflection, 2049)
     large = np.linspace(inflection, 1, 2049)
@@ -246,10 +259,12 @@ def _polished(
         value, slope, curvature = jet.value, jet.slope, jet.curvature
         # Eliminate the others' steps, but not the top's, as its g'' may be 0.
         free = others & (q > 0)
+        # g'' dq = (w + dw) gap + b + db - g': dq = slack + by_w dw + by_b db.
         by_b = np.where(free, 1 / np.where(free, curvature, 1), 0.0)
         by_w = by_b * gaps
         slack = by_b * np.where(free, w * gaps + b - slope, 0.0)
         marginal = np.where(free, slope, 0.0)
+        # For the steps of the top, w and b: the top's slope is b, the sum is 1, and V.
         system = [
             [curvature[top], 0.0, -1.0],
             [1.0, by_w.sum(), by_b.sum()],
@@ -299,6 +314,8 @@ def _roots(
         side = value >= 0
         for i in np.flatnonzero(side[1:] != side[:-1]):
             roots.append(brentq(at, x[i], x[i + 1], rtol=TIGHTEST))
+        # A value nearer to 0 than both neighbours, by more from one of them than it is
+        # large itself: at that slope it would be 0 within a step.
         size = np.abs(value)
         left, right = size[:-2] - size[1:-1], size[2:] - size[1:-1]
         hiding = np.minimum(left, right) > noise

@@ -1,10 +1,13 @@
 r"""Search for violations of the concavity of a diversity that a bound assumes.
 
 If V is concave, its tangent at any model bounds it from above; for a function given as
-code this cannot be proved. The search looks for V above the tangent, or above its own
-tangents, along segments of models (through P and the optimum to every text, from text
-to text, between random models), refined where the slope decreases least; and for V
-above the tangent at the end of an ascent on the difference.
+code this cannot be proved. On a segment $Q + t (R - Q)$ concavity says of
+$h(t) = V(Q + t (R - Q))$, for $t < t'$, that
+$h'(t') (t' - t) \le h(t') - h(t) \le h'(t) (t' - t)$ and $h'(t') \le h'(t)$. The search
+looks for violations of these, and for V above the tangent that a bound uses, along
+segments of models (through P and the optimum to every text, from text to text, between
+random models), refined where the slope decreases least; and for V above that tangent
+at the end of an ascent on the difference.
 """
 
 from dataclasses import dataclass
@@ -26,14 +29,18 @@ INSIDE = 1e-6
 # Grid on a segment: evenly spaced, and geometric near its ends.
 SMALL = np.geomspace(1e-6, 0.1, 21)
 STEPS = np.unique(np.concatenate([np.linspace(0, 1, 193), SMALL, 1 - SMALL]))
-# Number of refinements of a segment, around its least decrease of the slope.
+# Number of refinements of a segment, around its least decrease of the slope: each has
+# the steps of the whole segment on three of its steps.
 NUM_ROUNDS = 2
-# Maximum number of segments of each kind.
+# Maximum number of segments of each kind, each of which costs hundreds of gradients.
 MAX_SEGMENTS = 64
+# Ascents, which are for what no segment passes.
 NUM_CLIMBS, CLIMB_STEPS = 8, 100
-# Violations within the rounding error of this many operations are ignored.
+# Violations within the rounding error of this many operations are ignored: how many V
+# takes is not known, and a concave V must not be refused.
 OPERATIONS = 1e5
-# Squared distances below this are too small to measure a height above a tangent.
+# Squared distances below this are too small to measure a height above a tangent, which
+# is of their order.
 NEAR = 1e-6
 CONVEX = "is convex between some models"
 ABOVE = "exceeds, at some model, its tangent at another"
@@ -52,8 +59,11 @@ class Segments:
 
     def refuse_convex(self) -> None:
         """Raise if V is above its own tangents, or its slope increases."""
+        # t' - t, h(t') - h(t), h'(t) and h'(t'): none of the three differences below
+        # may be above 0.
         run, rise = np.diff(self.steps), np.diff(self.values)
         before, after = self.slopes[:, :-1], self.slopes[:, 1:]
+        # Infinite slopes, as of log at 0, make differences that are NaN: no violation.
         with np.errstate(invalid="ignore"):
             above = np.maximum(rise - before * run, after * run - rise)
             sizes = np.abs(before) + np.abs(after)
@@ -62,10 +72,12 @@ class Segments:
 
     def refined_steps(self) -> np.ndarray:
         """Refine the steps around the least decrease of the slope."""
+        # h'' between two steps: above 0 where V is convex, and close to it nearby.
         with np.errstate(invalid="ignore"):
             curvature = np.diff(self.slopes) / np.diff(self.steps)
         i = np.nan_to_num(curvature, nan=-np.inf, neginf=-np.inf).argmax(axis=1)
         rows, last = np.arange(i.size), self.steps.shape[1] - 1
+        # With a step on either side, as the greatest may lie across the border.
         low = self.steps[rows, np.maximum(i - 1, 0)][:, None]
         high = self.steps[rows, np.minimum(i + 2, last)][:, None]
         return low + np.linspace(0, 1, last + 1) * (high - low)
@@ -77,11 +89,14 @@ class Segments:
 
     def nearest(self, excess: np.ndarray, x: np.ndarray, number: int) -> np.ndarray:
         """Models least below a tangent, relative to squared distance from its point."""
+        # A smooth V is below its tangent by half of V'' times the squared distance:
+        # |Q - x|^2 + 2 t (Q - x) . (R - Q) + t^2 |R - Q|^2.
         away, along = self.starts - x, self.ends - self.starts
         squares = (away**2).sum(1), 2 * (away * along).sum(1), (along**2).sum(1)
         a, b, c = (part[:, None] for part in squares)
         distance = a + b * self.steps + c * self.steps**2
         score = np.where(distance > NEAR, excess / np.maximum(distance, NEAR), -np.inf)
+        # One model of a segment, as its neighbours climb to the same place.
         rows = np.argsort(-score.max(axis=1), kind="stable")[:number]
         share = self.steps[rows, score[rows].argmax(axis=1)][:, None]
         return (1 - share) * self.starts[rows] + share * self.ends[rows]
@@ -94,34 +109,36 @@ def look_for_violations(
     heights: TextVector,
     models: Float[np.ndarray, "models texts"],
 ) -> int:
-    """Raise at a violation of concavity or of one tangent; else count the looks."""
+    """Raise at a violation of concavity or of one tangent; else count the models."""
     if len(texts) == 1:  # one model
         return 0
     some, size = list(texts), at.size
     allowed = np.isin(np.arange(size), some)
+    # Models have no mass on the others, whose heights may be infinite.
     heights = np.where(allowed, heights, 0.0)
+    # Towards the texts where the tangent is highest, and with it the bound.
     highest = np.argsort(-heights[some], kind="stable")[:MAX_SEGMENTS]
     corners = np.eye(size)[some][highest]
     starts = np.vstack([_without(model, corners, allowed) for model in models])
     fixed = _searched_once(diversity, texts, size)
     own = _searched(diversity, allowed, starts, np.tile(corners, (len(models), 1)))
-    tops = []
-    for lines in (fixed, own):
-        excess = lines.minus_plane(heights)
-        _refuse(excess - lines.noise, ABOVE)
-        tops.append(lines.nearest(excess, at, NUM_CLIMBS // 2))
+    nearest = []
+    for segments in (fixed, own):
+        excess = segments.minus_plane(heights)
+        _refuse(excess - segments.noise, ABOVE)
+        nearest.append(segments.nearest(excess, at, NUM_CLIMBS // 2))
     # V may jump at the texts themselves.
     noise = max(fixed.noise, own.noise)
     excess = np.asarray(_values(diversity, corners)) - corners @ heights
     _refuse(excess - noise, ABOVE)
-    climbed = _climbed(diversity, heights, np.vstack(tops))
+    climbed = _climbed(diversity, heights, np.vstack(nearest))
     _refuse(np.asarray(climbed) - noise, ABOVE)
-    looks = (1 + NUM_ROUNDS) * (fixed.values.size + own.values.size)
-    return looks + len(corners) + climbed.size * CLIMB_STEPS
+    num_models = (1 + NUM_ROUNDS) * (fixed.values.size + own.values.size)
+    return num_models + len(corners) + climbed.size * CLIMB_STEPS
 
 
 def _refuse(excess: np.ndarray, what: str) -> None:
-    worst = np.nanmax(excess, initial=0)
+    worst = np.nanmax(excess, initial=0)  # NaN of infinite slopes is no violation
     if worst > 0:
         raise not_concave(f"it {what}, by {worst:.3g}")
 
@@ -129,6 +146,7 @@ def _refuse(excess: np.ndarray, what: str) -> None:
 def _without(model: np.ndarray, corners: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """The model without each text: the start of the segment through P to that text."""
     rows = model * (corners == 0)
+    # Nothing is left of a point mass: start from the uniform model.
     rows = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, allowed * 1.0)
     return rows / rows.sum(axis=1, keepdims=True)
 
@@ -142,17 +160,15 @@ def _searched_once(
     allowed = np.isin(np.arange(size), some)
     corners = np.eye(size)[some]
     corners = corners[rng.permutation(len(corners))[:MAX_SEGMENTS]]
-    starts, ends = [_without(allowed / len(some), corners, allowed)], [corners]
-    starts.append(corners)
-    ends.append(np.roll(corners, 1, axis=0))
+    start = _without(allowed / len(some), corners, allowed)
+    segments = [(start, corners), (corners, np.roll(corners, 1, axis=0))]
+    # Near the boundary, where most mass is on few texts, and anywhere.
     for concentration in (0.1, 1.0):
         models = np.zeros((2, MAX_SEGMENTS // 2, size))
-        models[:, :, some] = rng.dirichlet(
-            np.full(len(some), concentration), (2, MAX_SEGMENTS // 2)
-        )
-        starts.append(models[0])
-        ends.append(models[1])
-    return _searched(diversity, allowed, np.vstack(starts), np.vstack(ends))
+        alphas = np.full(len(some), concentration)
+        models[:, :, some] = rng.dirichlet(alphas, (2, MAX_SEGMENTS // 2))
+        segments.append((models[0], models[1]))
+    return _searched(diversity, allowed, *map(np.vstack, zip(*segments, strict=True)))
 
 
 def _searched(
@@ -161,7 +177,7 @@ def _searched(
     """Evaluate V along the segments, with refinement; raise where it is convex."""
     inside = INSIDE * allowed / allowed.sum()
     starts, ends = ((1 - INSIDE) * models + inside for models in (starts, ends))
-    steps, found = np.tile(STEPS, (len(starts), 1)), []
+    steps, rounds = np.tile(STEPS, (len(starts), 1)), []
     for _ in range(1 + NUM_ROUNDS):
         values, slopes = map(np.asarray, _along(diversity, starts, ends, steps))
         if np.isnan(values).any() or (values == np.inf).any():
@@ -169,13 +185,15 @@ def _searched(
                 "the diversity must be a number at every model that gives every text "
                 "of finite score some probability"
             )
+        # Minus infinity is a value of a concave V on the boundary, and has no size. In
+        # 32 bits the rounding error is that of 32 bits.
         size = np.abs(np.where(np.isfinite(values), values, 0)).max()
         noise = OPERATIONS * float(np.finfo(values.dtype).eps * size)
-        lines = Segments(starts, ends, steps, values, slopes, noise)
-        lines.refuse_convex()
-        found.append(lines)
-        steps = lines.refined_steps()
-    return found[0]
+        segments = Segments(starts, ends, steps, values, slopes, noise)
+        segments.refuse_convex()
+        rounds.append(segments)
+        steps = segments.refined_steps()
+    return rounds[0]  # whose steps are spread over the whole segments
 
 
 @partial(jax.jit, static_argnums=0)
@@ -195,6 +213,7 @@ def _along(
 
         return jax.vmap(at)(shares)
 
+    # One segment at a time: all at once may not fit into memory.
     return jax.lax.map(one, (starts, ends, steps))
 
 
@@ -211,6 +230,7 @@ def _climbed(diversity: Functional, heights: Array, models: Array) -> Array:
         return diversity(q) - heights @ q
 
     def climb(q: Array) -> Array:
+        # In the unit of its slope along the simplex, for which the ascent's steps are.
         slope = jnp.where(q > 0, jax.grad(above)(q), 0.0)
         unit = jnp.maximum(jnp.abs(slope - q @ slope).max(), TINY)
         weights, constant = jnp.array(BEST), lambda q: 0 * q.sum()

@@ -3,69 +3,75 @@ r"""Upper bounds on quality at a given diversity, by weak duality.
 The seals of sums of g rest on these bounds. Quality is $u \cdot Q$ and diversity
 $V = \sum_i g(Q_i)$. For every Lagrange multiplier $\eta \ge 0$ of the constraint
 $V(Q) \ge s$ (the price of diversity), each feasible Q satisfies
-$u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. A concave g lies below its tangents, so for
-any tangent points x the right-hand side is at most
-$\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i] - \eta s$.
+$u \cdot Q \le u \cdot Q + \eta (V(Q) - s)$. A concave g lies below its tangents,
+$g(Q_i) \le g(x_i) + g'(x_i) (Q_i - x_i)$, so for any tangent points x the right-hand
+side is at most, as Q sums to 1,
+$$\max_i [u_i + \eta g'(x_i)] + \eta \sum_i [g(x_i) - g'(x_i) x_i] - \eta s.
+\qquad (1)$$
 
 For g of any shape, in a box $l_i \le Q_i \le h_i$ and with any multiplier $\nu$ of
-$\sum_i Q_i = 1$ (the level), quality is at most
-$\nu - \eta s + \sum_i \max_x [(u_i - \nu) x + \eta g(x)]$, with x in $[l_i, h_i]$.
+$\sum_i Q_i = 1$ (the level), $u \cdot Q + \eta (V(Q) - s) + \nu (1 - \sum_i Q_i)$, and
+with it quality, is at most the dual function
+$$\nu - \eta s + \sum_i \max_{l_i \le x \le h_i} [(u_i - \nu) x + \eta g(x)].
+\qquad (2)$$
 The least of these bounds is the optimum with g replaced by its concave envelope on
-each side of the box. The maximum over x is bounded by interval arithmetic on g: where
-g'' <= 0 is proved, by a tangent at any point; elsewhere by chords, which g may exceed
-by `FLAT` times its own size.
+each side of the box. The maximum over x is bounded by the proved shape of g (`shapes`):
+by the values at the ends of pieces, plus $\eta$ times the excess over chords, and in
+each concave piece from l to h by a tangent at any point t,
+$$(u - \nu) x + \eta g(x) \le (u - \nu) t + \eta g(t)
++ \max\{(h - t)\,(\eta g'(t) - (\nu - u)),\ (t - l)\,((\nu - u) - \eta g'(t)),\ 0\}.
+\qquad (3)$$
+
+Any multipliers and tangent points give a valid bound: an error in them can only loosen
+it. Sums are rounded up.
+
+The least bound of a box: (2) is the maximum over x in the box of
+$$u \cdot x + \eta \Big(\sum_i g(x_i) - s\Big) + \nu \Big(1 - \sum_i x_i\Big),
+\qquad (4)$$
+planes in $(\eta, \nu)$: it is convex, and is minimised by cutting planes. Those of a
+few x bound it from below; the maximisers at their minimum are the next x. The
+multipliers of the planes mix the x to the optimum with g replaced by its concave
+envelope.
 
 If g is concave up to c and convex beyond, some optimum has at most one probability
 above c, that of a best text: of two such texts, moving mass from the one of smaller
 probability, hence score, to the other until the former is at c lowers neither quality
 nor $\sum_i g(Q_i)$. So boxes of the best text's probability are enough.
-
-Any multipliers and tangent points give a valid bound: an error in them can only loosen
-it. Sums are rounded up.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from qdtheory.bounds.boxes import Box
-from qdtheory.bounds.concave_convex import chord_height, slope_table
+from qdtheory.bounds.shapes import Shape, enclosed, shape_of, two_pieces
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import ball
 from qdtheory.functions import Function, ScalarFunction, as_function
-from qdtheory.support.numbers import (
-    EPS,
-    LEAST_PROBABILITY,
-    PerText,
-    TextVector,
-    within,
-)
+from qdtheory.support.numbers import EPS, LEAST_PROBABILITY, PerText, TextVector, within
 
-FLAT = 1e-14
-NARROWEST = Fraction(1, 2**60)
-MAX_STRETCHES = 4000
-TABLE_POINTS = 1025
+# Replaces a price of 0 in divisions.
+LEAST_PRICE = 1e-30
+# Of x in a box, as the linear program grows with them.
 MAX_COLUMNS = 200
 # Boxes of the best text's probability that are tried.
 MAX_BOXES = 64
 # Largest price of diversity, for scores and g of range 1: keeps the bound of a box
 # without a feasible Q finite, but too low to matter.
 MAX_PRICE = 1e6
-# Replaces a price of 0 in divisions.
-LEAST_PRICE = 1e-30
 # How far a linear program's solution may be from feasible, below the default of 1e-7.
 FEASIBLE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
+# --- Bounds from any multipliers ------------------------------------------------------
 def rounding(num_terms: int, error: float = EPS) -> float:
     """Bound on the rounding error of a sum, relative to the sum of absolute values.
 
     Valid for terms of a few operations each, added pairwise or in blocks.
     """
+    # NumPy adds blocks of 128 in eight sums of 16 each, and these pairwise.
     return (16 + num_terms**0.5) * error
 
 
@@ -78,13 +84,16 @@ def tangent_bound(
     """
     points = np.maximum(points, LEAST_PROBABILITY)  # a tangent at 0 may be vertical
     value, slope, error = accurate_values(g, points)
+    # Texts of score -inf have no mass: their tangents add to the sum in (1) only.
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)
     sizes = np.where(finite, np.abs(scores) + price * np.abs(slope), 0.0)
     rest = price * (value - slope * points)
-    loss = price * (np.abs(value) + np.abs(slope * points))
+    magnitudes = price * (np.abs(value) + np.abs(slope * points))
+    # Each height with its own error: where a slope is huge so is the error, and the
+    # height is not the maximum.
     highest = (heights + rounding(1, error) * sizes).max()
-    return float(highest + rest.sum() + rounding(scores.size, error) * loss.sum())
+    return float(highest + rest.sum() + rounding(scores.size, error) * magnitudes.sum())
 
 
 def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector, float]:
@@ -92,12 +101,12 @@ def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector,
     jet, formula = g.compiled_jet(x), g.formula
     if np.isfinite(g.error) or formula is None:
         return jet.value, jet.slope, g.error
+    # Balls where g cancels, as x - log(1 + x) near 0; at 0 itself the limits.
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
     rows = [[*map(float, formula.balls(point, 1))] for point in inside]
     rows = [g.at_zero] * (points.size - len(rows)) + rows
-    value, slope = np.array(rows)[index].T
-    return value, slope, EPS
+    return *np.array(rows)[index].T, EPS
 
 
 def dual_bound(
@@ -150,36 +159,6 @@ def dual_bound(
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The proved shape of g: a partition of [0, 1], and its concave pieces, joined."""
-
-    tilt: float  # of the line from g(0) to g(1), which says nothing of diversity
-    unit: float  # how far g is from that line
-    flat: float  # by how much g may exceed chords outside the concave pieces
-    ends: np.ndarray  # from 0 to 1
-    concave: np.ndarray  # a row of two ends each
-    tables: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)  # x, falling g'
-
-    def touching(self, g: Function, slopes: np.ndarray) -> np.ndarray:
-        """Approximate points of given slopes in each concave piece, (slopes, pieces).
-
-        By interpolation and two Newton steps.
-        """
-        columns = [np.empty((slopes.size, 0))]
-        for x, falling in self.tables:
-            touch = np.interp(slopes, falling[::-1], x[::-1])
-            for _ in range(2):
-                jet = g.jet(touch)
-                with np.errstate(invalid="ignore"):  # of infinite slopes at an end
-                    gap = slopes - jet.slope
-                    step = gap / np.minimum(jet.curvature, -EPS * self.unit)
-                step = np.where(np.isfinite(step), step, 0)
-                touch = np.clip(touch + step, x[0], x[-1])
-            columns.append(touch[:, None])
-        return np.hstack(columns)
-
-
-@dataclass(frozen=True)
 class SeparableProgram:
     """Maximise u . Q subject to sum g(Q_i) >= s."""
 
@@ -196,212 +175,145 @@ class SeparableProgram:
         Ends of pieces, with widths 0, and a tangent point in each concave piece, with
         the widths to its left and right on which the tangent is needed.
         """
+        # The maximum in a concave piece is where eta g' = nu - u, or at an end.
         slopes = (level - self.scores) / max(price, LEAST_PRICE)
         low, high = low[:, None], high[:, None]
+        # A piece outside of the box becomes the end of the box that is nearer.
         ends = np.clip(self.shape.ends, low, high)
         starts, stops = (np.clip(end, low, high) for end in self.shape.concave.T)
         touch = np.clip(self.shape.touching(self.g, slopes), starts, stops)
         none = np.zeros_like(ends)
-        left = np.hstack([none, touch - starts])
+        left = np.hstack([none, touch - starts])  # t - l of (3)
         return np.hstack([ends, touch]), (left, np.hstack([none, stops - touch]))
 
     def bound(
         self, price: float, level: float, low: np.ndarray, high: np.ndarray
     ) -> float:
         """Upper bound on quality in a box from any multipliers, see `dual_bound`."""
-        x, widths = self.candidates(price, level, low, high)
-        value, least_slope, greatest_slope = _enclosed(self.g, x)
-        costs = (level - self.scores)[:, None]
-        tops = price * value - costs * x
-        tops += np.maximum(price * greatest_slope - costs, 0) * widths[1]
-        tops += np.maximum(costs - price * least_slope, 0) * widths[0]
-        # Each candidate with its own rounding error: far ones are large, and not tops.
+        x, (left, right) = self.candidates(price, level, low, high)
+        value, least_slope, greatest_slope = enclosed(self.g, x)
+        costs = (level - self.scores)[:, None]  # nu - u
+        # (3), where at most one of the two is above 0, but for the enclosure of g'.
+        maxima = price * value - costs * x
+        maxima += np.maximum(price * greatest_slope - costs, 0) * right
+        maxima += np.maximum(costs - price * least_slope, 0) * left
+        # Each candidate with its own rounding error: far ones are large, and no maxima.
         steepest = np.maximum(np.abs(least_slope), np.abs(greatest_slope))
-        parts = price * np.abs(value) + np.abs(costs) * x
-        parts += (price * steepest + np.abs(costs)) * (widths[0] + widths[1])
-        tops = (tops + rounding(1) * parts).max(axis=1)
-        flat = costs.size * price * self.shape.flat
-        total = level - price * self.least + tops.sum() + flat
-        sizes = abs(level) + price * abs(self.least) + np.abs(tops).sum() + flat
+        magnitudes = price * np.abs(value) + np.abs(costs) * x
+        magnitudes += (price * steepest + np.abs(costs)) * (left + right)
+        maxima = (maxima + rounding(1) * magnitudes).max(axis=1)
+        # (2), with the excess of g over chords at each text.
+        excess = costs.size * price * self.shape.excess
+        total = level - price * self.least + maxima.sum() + excess
+        sizes = abs(level) + price * abs(self.least) + np.abs(maxima).sum() + excess
         return float(total + rounding(costs.size) * sizes)
 
 
-@lru_cache(maxsize=64)
-def shape_of(g: Function) -> Shape:
-    """Split [0, 1] until interval arithmetic determines the shape of each piece."""
-    x = np.linspace(0, 1, TABLE_POINTS)
-    y = g.jet(x).value
-    if not np.isfinite(y).all():
-        raise ValueError(
-            "this bound takes a g with two bounded derivatives on [0, 1]; at "
-            f"{x[~np.isfinite(y)][0]:.3g} its value is {y[~np.isfinite(y)][0]}"
-        )
-    tilt, size = float(y[-1] - y[0]), float(np.abs(y).max())
-    unit = max(float(np.abs(y - y[0] - tilt * x).max()), EPS * size) or 1.0
-    waiting, told = [(Fraction(0), Fraction(1))], []
-    while waiting:
-        low, high = waiting.pop()
-        width = high - low
-        if width < NARROWEST or len(told) > MAX_STRETCHES:
-            raise ValueError(
-                "interval arithmetic cannot tell where g is concave near "
-                f"{float(low):.3g}; use a g with two bounded derivatives on [0, 1]"
-            )
-        try:
-            bend = ends_of(g.enclosure(low, high)[2])
-        except ValueError:  # too wide to decide
-            bend = -np.inf, np.inf
-        if bend[1] <= 0:
-            told.append((low, high, True))
-        # g exceeds a chord over a width h by at most -g'' h^2 / 8.
-        elif -bend[0] * float(width) ** 2 / 8 <= FLAT * unit:
-            told.append((low, high, False))
-        else:
-            middle = (low + high) / 2
-            waiting += [(middle, high), (low, middle)]
-    joined: list[list[Fraction]] = []
-    for low, high, concave in told:
-        if concave and joined and joined[-1][1] == low:
-            joined[-1][1] = high
-        elif concave:
-            joined.append([low, high])
-    concave = np.array(joined, float).reshape(-1, 2)
-    points = [np.linspace(low, high, TABLE_POINTS) for low, high in concave]
-    ends = np.array([0.0] + [float(high) for _, high, _ in told])
-    tables = [(x, g.jet(x).slope) for x in points]
-    return Shape(tilt, unit, FLAT * unit, ends, concave, tables)
-
-
-@lru_cache(maxsize=64)
-def _two_pieces(g: Function, inflection: float) -> Shape:
-    """The shape of a g that is known to be concave up to a point, and convex beyond."""
-    x, slopes, values = slope_table(g, inflection)
-    # Not from 0 on, where the slope may be infinite.
-    below = (x > 0) & (x <= inflection)
-    concave, ends = np.array([[0.0, inflection]]), np.array([0.0, inflection, 1.0])
-    tilt, tables = float(values[-1] - values[0]), [(x[below], slopes[below])]
-    return Shape(tilt, chord_height(g), 0.0, ends, concave, tables)
-
-
-def _enclosed(g: Function, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Upper bound on g, lower and upper bound on g', at each entry."""
-    points, index = np.unique(x, return_inverse=True)
-    rows = np.array([_enclosed_at(g, float(point)) for point in points])
-    value, least, greatest = rows[index.reshape(x.shape)].transpose(2, 0, 1)
-    return value, least, greatest
-
-
-@lru_cache(maxsize=1 << 14)
-def _enclosed_at(g: Function, x: float) -> tuple[float, float, float]:
-    try:
-        value, slope, _ = g.enclosure(x, x)
-    except ValueError:
-        if x != 0:
-            raise
-        # Like -x log x: no tangent touches g there, so that its slope does not matter.
-        value = g.at_zero[0]
-        return float(np.nextafter(value + EPS * abs(value), np.inf)), 0.0, 0.0
-    return ends_of(value)[1], *ends_of(slope)
-
-
-def ends_of(enclosed: Any) -> tuple[float, float]:
-    """The ends of a ball, rounded outwards."""
-    low, high = float(enclosed.lower()), float(enclosed.upper())
-    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
-
-
+# --- The multipliers of the least bound -----------------------------------------------
 def concave_convex_bound(
     g: Function,
     inflection: float,
     scores: TextVector,
     least: float,
-    enough: float,
-    found: tuple[float, float] | None = None,
+    target: float,
+    multipliers: tuple[float, float] | None = None,
 ) -> float:
     r"""Upper bound on $u \cdot Q$ subject to $\sum_i g(Q_i) \ge s$, rounded up.
 
     For a g that is proved to be concave up to an inflection and convex beyond. Tries
-    the price and the level found first; stops at a bound that is low enough.
+    the given price and level first; stops at a bound of at most the target.
     """
     finite = scores[np.isfinite(scores)]
     best, unit = float(finite.max()), float(np.ptp(finite))
-    if unit == 0 or enough >= best:
+    if unit == 0 or target >= best:
         return best
+    # Scores in [0, 1], best first; a text of score -inf adds g(0) to V and no more.
     at_zero = float(g.compiled_jet(np.zeros(1)).value[0])
-    program = SeparableProgram(
-        g,
-        1 + np.sort((finite - best) / unit)[::-1],
-        least - (scores.size - finite.size) * at_zero,
-        _two_pieces(g, inflection),
-    )
-    target = 1 + (enough - best) / unit
+    least = least - (scores.size - finite.size) * at_zero
+    scores = 1 + np.sort((finite - best) / unit)[::-1]
+    program = SeparableProgram(g, scores, least, two_pieces(g, inflection))
+    if multipliers:
+        multipliers = multipliers[0] / unit, 1 + (multipliers[1] - best) / unit
+    target = 1 + (target - best) / unit
+    greatest = _greatest_bound(program, inflection, target, multipliers)
+    height = best + unit * (greatest - 1)
+    return float(height + rounding(1) * (abs(best) + abs(height) + unit))
+
+
+def _greatest_bound(
+    program: SeparableProgram, inflection: float, target: float, pair: tuple | None
+) -> float:
+    """The greatest bound of boxes of the best text; `pair` is a price and a level."""
+    n = program.scores.size
     # The inflection is known up to rounding; allow for texts slightly beyond it.
-    low = np.zeros(finite.size)
-    high = np.full(finite.size, min(inflection * (1 + 1e-10), 1.0))
-    columns = np.full((1, finite.size), 1 / finite.size)
+    low, high = np.zeros(n), np.full(n, min(inflection * (1 + 1e-10), 1.0))
     ends = [0.0, *np.geomspace(inflection, 1.0, 9)]
-    boxes, largest, tried = [*pairwise(ends)], -np.inf, 0
+    boxes, greatest, tried = [*pairwise(ends)], -np.inf, 0
     while boxes:
         low[0], high[0] = box = boxes.pop()
         bound, tried = np.inf, tried + 1
-        if found:  # NaN does not count as less
-            price, level = found[0] / unit, 1 + (found[1] - best) / unit
-            bound = min(bound, program.bound(price, level, low, high))
+        # Most boxes are settled by the multipliers of the optimum, without a program.
+        if pair:
+            bound = min(bound, program.bound(pair[0], pair[1], low, high))
         if bound > target:
-            bound = min(bound, bounded(program, (low, high, columns), target).bound)
+            part = low, high, np.full((1, n), 1 / n)
+            bound = min(bound, bounded(program, part, target).bound)
         if bound > target and tried < MAX_BOXES:
             middle = sum(box) / 2
             boxes += [(box[0], middle), (middle, box[1])]
         else:
-            largest = max(largest, bound)
-    height = best + unit * (largest - 1)
-    return float(height + rounding(1) * (abs(best) + abs(height) + unit))
+            greatest = max(greatest, bound)
+    return greatest
 
 
-def bounded(
-    program: SeparableProgram,
-    part: tuple[np.ndarray, np.ndarray, np.ndarray],
-    enough: float,
-) -> Box:
+def bounded(program: SeparableProgram, part: tuple, target: float) -> Box:
     """Minimise the bound of a box over the multipliers by cutting planes.
 
-    The bound is convex in the multipliers; any x in the box gives a supporting plane.
-    The box keeps those whose mixture is the optimum; a gap is from g to its envelope.
+    The part is the box's ends and rows of x to begin with. The box keeps the x of (4)
+    whose mixture is the optimum; a gap is from g to its envelope.
     """
     low, high, columns = part
     x = np.clip(np.vstack([columns, low, high]), low, high)
     values = program.g.jet(x).value
     bound, best = np.inf, (0.0, 0.0)
     while True:
-        floor, share, price, level = _multipliers(program, x, values)
-        tried, _ = program.candidates(price, level, low, high)
-        tried_values = program.g.jet(tried).value
-        tops = price * tried_values - (level - program.scores)[:, None] * tried
-        top = level - price * program.least + tops.max(axis=1).sum()
-        if top < bound:
-            bound, best = top, (price, level)
-        close = bound - floor <= 0.05 * (bound - enough)
-        if bound <= enough or close or len(x) > MAX_COLUMNS:
+        floor, shares, price, level = _multipliers(program, x, values)
+        # The dual function there, not rounded up, and its maximisers.
+        candidates, _ = program.candidates(price, level, low, high)
+        heights = program.g.jet(candidates).value
+        maxima = price * heights - (level - program.scores)[:, None] * candidates
+        height = level - price * program.least + maxima.max(axis=1).sum()
+        if height < bound:
+            bound, best = height, (price, level)
+        # The least bound of the box is from `floor` to `bound`: stop where that is a
+        # twentieth of what is above the target, as a split gains more.
+        close = bound - floor <= 0.05 * (bound - target)
+        if bound <= target or close or len(x) > MAX_COLUMNS:
             break
-        at = tops.argmax(axis=1)[:, None]
-        x = np.vstack([x, np.take_along_axis(tried, at, 1).T])
-        values = np.vstack([values, np.take_along_axis(tried_values, at, 1).T])
+        at = maxima.argmax(axis=1)[:, None]
+        x = np.vstack([x, np.take_along_axis(candidates, at, 1).T])
+        values = np.vstack([values, np.take_along_axis(heights, at, 1).T])
     bound = program.bound(*best, low, high)
-    q = share @ x
-    gaps = share @ values - program.g.jet(q).value
-    return Box(low, high, bound, q, gaps, q, x[share > 0])
+    q = shares @ x
+    gaps = shares @ values - program.g.jet(q).value
+    return Box(low, high, bound, q, gaps, q, x[shares > 0])
 
 
 def _multipliers(
     program: SeparableProgram, x: np.ndarray, values: np.ndarray
 ) -> tuple[float, np.ndarray, float, float]:
-    """Minimise the maximum of the planes over the multipliers, by a linear program."""
+    """Minimise the maximum of the planes (4) over the multipliers.
+
+    Returns that minimum, the shares of the planes, the price and the level.
+    """
     from scipy.optimize import linprog  # late: slow to import
 
-    shape, left = program.shape, 1 - x.sum(axis=1)
-    # A linear term of g is a constant in diversity, and shifts the level.
-    spare = values.sum(axis=1) - program.least + shape.tilt * left
-    planes = [-np.ones(len(x)), spare / shape.unit, left]
+    shape, lack = program.shape, 1 - x.sum(axis=1)
+    # A linear term of g is a constant in diversity, and shifts the level: with the tilt
+    # t, sum g(x_i) - s is a surplus less t times what x lacks of 1.
+    surplus = values.sum(axis=1) - program.least + shape.tilt * lack
+    # The least z with z >= u . x + price surplus + (level - price t) lack.
+    planes = [-np.ones(len(x)), surplus / shape.unit, lack]
     solution = linprog(
         [1.0, 0.0, 0.0],
         A_ub=np.column_stack(planes),
@@ -415,5 +327,6 @@ def _multipliers(
         return np.inf, shares, 0.0, float(program.scores.max())
     shares = np.maximum(-solution.ineqlin.marginals, 0)
     floor, price, level = solution.x
+    # Back from the units of g and without its tilt.
     price = max(price, 0.0) / shape.unit
     return floor, shares / shares.sum(), price, level + price * shape.tilt

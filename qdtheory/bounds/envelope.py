@@ -13,7 +13,8 @@ import numpy as np
 
 from qdtheory.bounds import bounds
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
-from qdtheory.bounds.duality import SeparableProgram, bounded, ends_of, shape_of
+from qdtheory.bounds.duality import SeparableProgram, bounded
+from qdtheory.bounds.shapes import ends_of, shape_of
 from qdtheory.forms import Problem
 from qdtheory.support.numbers import EPS
 
@@ -40,7 +41,8 @@ def envelope_bounds(
     # Rounded down from the diversity of P.
     least = ends_of(sum(values) - left_out)[0]
     program = SeparableProgram(g, units.scores, least, shape)
-    # Minus the diversity, in the unit of g without its tilt.
+    # Minus the diversity, in the unit of g without its tilt t: sum (t Q_i - g(Q_i)) is
+    # t - V, so that V(Q) >= s reads sum (t Q_i - g(Q_i)) <= t - s.
     budget = (shape.tilt - least) / shape.unit
 
     def spent(q: np.ndarray) -> tuple[float, np.ndarray]:
@@ -57,7 +59,7 @@ def envelope_bounds(
         return climbed
 
     best = max([p, start], key=value)
-    # No less than 1 / i.
+    # The i-th best has at most 1 / i, here not rounded down.
     high = np.nextafter(1 / np.arange(1.0, order.size + 1), 2)
     columns = np.array([p[order], np.full(order.size, 1 / order.size)])
     root, relaxed = (0 * high, np.minimum(high, 1), columns), partial(bounded, program)
@@ -69,12 +71,13 @@ def envelope_bounds(
 
 def _halves(box: Box) -> Iterator[tuple]:
     """Split a box in two where the envelope is farthest from g."""
+    # Below the cut at i, so are all worse texts; above it, so are all better ones.
     i, cut = box.cut()
     place = np.arange(box.q.size)
     high = np.where(place >= i, np.minimum(box.high, cut), box.high)
     yield box.low, high, box.planes
     low = np.where(place <= i, np.maximum(box.low, cut), box.low)
-    # What the others leave, and a little more than its rounding.
+    # At most what the others' least leave of 1, with a little more than its rounding.
     left = 1 - (low.sum() - low) + 4 * place.size * EPS
     high = np.minimum(box.high, left)
     if (low <= high).all():

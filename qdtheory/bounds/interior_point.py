@@ -2,15 +2,28 @@ r"""Pairs of linear quality and concave diversity, for which QDisc is a convex p
 
 Maximise $u \cdot Q$ subject to $V(Q) \ge V(P)$ on the simplex. With Lagrange
 multipliers $\eta \ge 0$ of the diversity constraint, $z \ge 0$ of $Q \ge 0$ and $\nu$
-of the sum, the optimality conditions are $u + \eta \nabla V(Q) + z = \nu$,
-$\eta (V(Q) - V(P)) = 0$ and $z_i Q_i = 0$. Replacing the right-hand sides of the last
-two by $\mu > 0$ defines the central path; Newton's method follows it as $\mu$ tends
-to 0.
+of the sum, the optimality conditions with $\mu = 0$ are
+$$u + \eta \nabla V(Q) + z = \nu, \quad \eta\,(V(Q) - V(P)) = \mu, \quad
+z_i Q_i = \mu. \qquad (1)$$
+With $\mu > 0$ they define the central path, on which Q maximises the barrier function
+$u \cdot Q + \mu \log(V(Q) - V(P)) + \mu \sum_i \log Q_i$. Newton's method follows it as
+$\mu$ tends to 0. Linearised, the last two conditions give the steps of z and $\eta$,
+$$dz_i = \mu / Q_i - z_i - (z_i / Q_i)\,dQ_i, \quad
+\eta' = \frac{\mu - \eta\,\nabla V \cdot a}{V(Q) - V(P) + \eta\,\nabla V \cdot b}, \quad
+dQ = a + \eta' b, \qquad (2)$$
+where $\eta'$ is the new price and, by the first, a and b keep the sum and solve
+$$(\mathrm{diag}(z / Q) - \eta\,\nabla^2 V)\,a = u + \mu / Q - \nu, \quad
+(\mathrm{diag}(z / Q) - \eta\,\nabla^2 V)\,b = \nabla V - \nu'. \qquad (3)$$
 
 The bounds hold independently of convergence. The iterates Q are feasible, so their
 gains are lower bounds. As concave V lies below its tangents, for every $\eta \ge 0$ the
 gain of a feasible model is at most
-$\max_i [u_i - U(P) + \eta (V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))]$.
+$$\max_i [u_i - U(P) + \eta\,(V(Q) + \partial_i V(Q) - \nabla V(Q) \cdot Q - V(P))].
+\qquad (4)$$
+On the path the two are at most $(N + 1) \mu$ apart, for N texts.
+
+References:
+    Boyd and Vandenberghe 2004, Convex Optimization, section 11.7.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,12 +39,14 @@ from qdtheory.forms import Functional
 from qdtheory.support.numbers import CLOSED, EPS, TextVector
 
 MAX_STEPS = 300
-# Factor by which mu decreases near the central path; a step keeps 1 % of each slack.
+# Factor by which mu decreases near the central path; a step keeps 1 % of each slack, as
+# the logarithms are finite inside only.
 CENTERING, KEPT = 0.1, 0.01
 # How far multipliers may be from those on the path, as a factor.
 FAR = 1e3
 # If P maximises V, no model is strictly feasible. The constraint is relaxed by this
-# share of V, which raises the upper bound by the order of its square root.
+# share of V, which raises the upper bound by the order of its square root: near its
+# maximum V falls with the square of the distance.
 RELAXED = 1e-13
 # Curvature below this share of the largest counts as 0: V is flat in that direction.
 FLAT = 1e-10
@@ -58,10 +73,9 @@ class Face:
     def tangent(self, x: Float[np.ndarray, " some"]) -> "Tangent":
         """V at a model, with its derivatives."""
         parts = _derivatives(self.diversity, self.model(x))
-        value, slope, hessian = (np.asarray(part) for part in parts)
-        if len(self.texts) < self.size:
-            some = list(self.texts)
-            slope, hessian = slope[some], hessian[np.ix_(some, some)]
+        value, slope, hessian = map(np.asarray, parts)
+        some = list(self.texts)
+        slope, hessian = slope[some], hessian[np.ix_(some, some)]
         if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):
             raise ValueError(
                 "the diversity must have finite first and second derivatives at "
@@ -106,6 +120,7 @@ def tangent_at(
     direction if V is concave on the simplex.
     """
     size = abs(value) + float(np.abs(slope) @ x)
+    # With J = I - x 1', the gradient is J' V' and the Hessian J' V'' J.
     along = hessian @ x
     hessian = hessian - along - along[:, None] + along @ x
     return Tangent(x, value, slope - slope @ x, hessian, size)
@@ -135,6 +150,7 @@ def most_diverse(face: Face) -> Tangent:
     require_semidefinite(start)
     unit = max(float(np.ptp(start.slope)), EPS * start.size)
     for at, _ in follow_path(face.program(np.zeros(n), -np.inf), start, unit):
+        # By its tangent no model exceeds `at` by more than that difference.
         if at.ends.max() - at.value < best.ends.max() - best.value:
             best = at
         if best.ends.max() - best.value <= EPS * best.size:
@@ -154,9 +170,11 @@ def favoured(face: Face, top: Tangent, scores: TextVector) -> TextVector:
     curved = directions[:, curvature > FLAT * curvature.max()]
     if curved.shape[1] == top.x.size - 1:
         return face.model(top.x)
+    # No step in a curved direction, the sum 1, and slope . x >= 0, without which the
+    # tangent is below the maximum; (steepest - slope) . x has no negative coefficient.
     rows = np.vstack([curved.T, np.ones(top.x.size)])
     steepest = top.slope.max()
-    found = linprog(
+    solution = linprog(
         -scores[list(face.texts)],
         A_ub=[steepest - top.slope],
         b_ub=[steepest],
@@ -164,12 +182,13 @@ def favoured(face: Face, top: Tangent, scores: TextVector) -> TextVector:
         b_eq=rows @ top.x,
         options={"primal_feasibility_tolerance": 1e-10},
     )
-    if found.x is None:
+    if solution.x is None:
         return face.model(top.x)
     # The solver satisfies the equations to 1e-10, the vertex recomputed to rounding.
-    basis = np.flatnonzero(found.x > 1e-9)
+    basis = np.flatnonzero(solution.x > 1e-9)
     x = np.zeros(top.x.size)
     x[basis] = np.linalg.lstsq(rows[:, basis], rows @ top.x)[0]
+    # To second order only is V constant: what does not have the diversity is refused.
     if x.min() >= 0 and face.value(face.model(x)) >= top.value - 64 * EPS * top.size:
         return face.model(x / x.sum())
     return face.model(top.x)
@@ -180,17 +199,18 @@ def best_model(face: Face, gains: TextVector, p: TextVector) -> Optimum:
     some = list(face.texts)
     gains, real, top = gains[some], p[some], most_diverse(face)
     value = face.value(p)
+    # Relaxing the constraint leaves the upper bound valid: V(Q) >= V(P) >= least.
     least = min(value, top.value - RELAXED * top.size)
+    # Half-way to the maximum: by concavity strictly feasible, unless P maximises V.
     between = real + top.x
     start = face.tangent(between / between.sum())
     require_semidefinite(start)
     unit = float(np.ptp(gains))
-    best, gain, upper, price = real, 0.0, float(gains.max()), 0.0
-    tangent = None
+    best, gain, upper, price, tangent = real, 0.0, float(gains.max()), 0.0, None
     if start.value > least and unit > 0:
         for at, price in follow_path(face.program(gains, least), start, unit):
             _require_concave(at, real, value)
-            # Add the rounding error of the sums.
+            # (4), with the rounding errors of V and of the sums, shares of their terms.
             sizes = np.abs(gains).max() + price * (at.size + np.abs(at.ends).max())
             pad = (16 + real.size) * EPS * sizes
             bound = float((gains + price * (at.ends - least)).max() + pad)
@@ -213,6 +233,7 @@ def not_concave(why: str) -> ValueError:
 def require_semidefinite(at: Tangent) -> None:
     """Raise unless V curves downwards in every direction at a model."""
     scale = max(float(np.abs(at.hessian).max()), at.size)
+    # A concave V has eigenvalues up to the rounding of its second derivatives.
     if (most := float(np.linalg.eigvalsh(at.hessian)[-1])) > 1e-9 * scale:
         raise not_concave(f"it is convex at some model, by {most:.3g}")
 
@@ -235,60 +256,58 @@ class Program:
     rows: Float[np.ndarray, "sums some"]  # disjoint sets of texts, as rows of 0 and 1
     sums: Float[np.ndarray, " sums"]  # what x sums to on each
 
-    @property
-    def bounded(self) -> bool:
-        """Whether V is required, not maximised."""
-        return self.least > -np.inf
-
-    def on_path(self, at: Tangent, mu: float) -> float:
-        """The price of diversity at a point of the central path."""
-        return mu / (at.value - self.least) if self.bounded else 1.0
+    def central_price(self, at: Tangent, mu: float) -> float:
+        """The price of diversity at a point of the central path, by (1)."""
+        # V that is maximised has the price 1.
+        return mu / (at.value - self.least) if self.least > -np.inf else 1.0
 
     def centred(self, slope: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Project out the multipliers of the sums: they would swamp the other terms."""
+        """Project out the multipliers of the sums: they would swamp the other terms.
+
+        On each set, less the mean under x: by (1), on the path that mean is nu.
+        """
         return slope - (self.rows @ (slope * x) / self.sums) @ self.rows
 
-    def uphill(self, at: Tangent, mu: float) -> np.ndarray:
+    def gradient(self, at: Tangent, mu: float) -> np.ndarray:
         """Gradient of the barrier function: U or V plus mu times the log slacks."""
-        slope = self.scores + self.on_path(at, mu) * at.slope + mu / at.x
+        slope = self.scores + self.central_price(at, mu) * at.slope + mu / at.x
         return self.centred(slope, at.x)
 
     def newton(
         self, at: Tangent, price: float, z: np.ndarray, mu: float
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Newton steps for u + mu / x and for the slope of V, which keep the sums.
-
-        None if rounding makes the matrix indefinite.
-        """
+        """The Newton steps a and b of (3); None if rounding makes it indefinite."""
         from scipy.linalg import get_lapack_funcs  # late: slow to import
 
         (solve,) = get_lapack_funcs(("posv",), dtype=float)
         curvature = -price * at.hessian
-        # The last term changes no step that keeps the sums, and is positive across
-        # them, where V may be flat.
+        # The last term of the matrix changes no step that keeps the sums, and is
+        # positive across them, where V may be flat.
         across = np.abs(curvature).max() * self.rows.T @ self.rows
         slope = self.centred(self.scores + mu / at.x, at.x)
-        parts = np.column_stack([slope, at.slope, self.rows.T])
-        _, solved, failed = solve(np.diag(z / at.x) + curvature + across, parts)
+        sides = np.column_stack([slope, at.slope, self.rows.T])
+        _, solved, failed = solve(np.diag(z / at.x) + curvature + across, sides)
         if failed:
             require_semidefinite(at)
             return None
+        # The multipliers nu and nu' of (3) are those that make the steps keep the sums.
         steps, normal = solved[:, :2], solved[:, 2:]
         steps -= normal @ np.linalg.solve(self.rows @ normal, self.rows @ steps)
         return steps[:, 0], steps[:, 1]
 
-    def search(
+    def line_search(
         self, at: Tangent, dx: np.ndarray, mu: float
     ) -> tuple[Tangent, float] | None:
         """Halve a step until the barrier function increases; None if it never does."""
-        gain = self.uphill(at, mu) @ dx
+        rise = self.gradient(at, mu) @ dx
         step = min(1.0, (1 - KEPT) / max((-dx / at.x).max(), EPS))
         while step >= EPS:
             x = at.x + step * dx
+            # The step keeps the sums up to rounding, which would add up.
             new = self.tangent(x * ((self.sums / (self.rows @ x)) @ self.rows))
             # The objective is concave: it increased, or barely passed its maximum.
-            enough = -gain / 2 - mu / 1000
-            if new.value > self.least and self.uphill(new, mu) @ dx >= enough:
+            least_rise = -rise / 2 - mu / 1000
+            if new.value > self.least and self.gradient(new, mu) @ dx >= least_rise:
                 return new, step
             step /= 2
         return None
@@ -298,29 +317,34 @@ def follow_path(
     program: Program, at: Tangent, unit: float
 ) -> Iterator[tuple[Tangent, float]]:
     """Follow the central path; generate models and their prices of diversity."""
+    # Of N texts the bounds are (N + 1) mu apart at most: at first, the whole range.
     mu = unit / (at.x.size + 1)
-    price, z = program.on_path(at, mu), mu / at.x
+    price, z = program.central_price(at, mu), mu / at.x
     for _ in range(MAX_STEPS):
         yield at, price
-        solved = program.newton(at, price, z, mu)
-        if solved is None:
+        steps = program.newton(at, price, z, mu)
+        if steps is None:
             return
-        (a, b), target = solved, 1.0
-        if program.bounded:
+        # (2)
+        (a, b), new_price = steps, 1.0
+        if program.least > -np.inf:
             slack = at.value - program.least
-            target = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
-        dx = a + target * b
+            new_price = (mu - price * at.slope @ a) / (slack + price * at.slope @ b)
+        dx = a + new_price * b
         dz = mu / at.x - z - z / at.x * dx
-        gain, found = program.uphill(at, mu) @ dx, program.search(at, dx, mu)
-        if found is None:
+        rise, moved = program.gradient(at, mu) @ dx, program.line_search(at, dx, mu)
+        if moved is None:
             return
-        at, step = found
-        falls = max((-dz / z).max(), 1 - target / price, EPS)
-        z = z + min(1.0, (1 - KEPT) / falls) * dz
-        price += min(1.0, (1 - KEPT) / falls) * (target - price)
+        at, step = moved
+        # The multipliers have a step length of their own, which keeps them positive.
+        decrease = max((-dz / z).max(), 1 - new_price / price, EPS)
+        z = z + min(1.0, (1 - KEPT) / decrease) * dz
+        price += min(1.0, (1 - KEPT) / decrease) * (new_price - price)
         # Keep multipliers close to those of the point on the path.
         z = np.clip(z, mu / at.x / FAR, mu / at.x * FAR)
-        on_path = program.on_path(at, mu)
-        price = float(np.clip(price, on_path / FAR, on_path * FAR))
-        if step == 1 and gain <= mu:
+        central = program.central_price(at, mu)
+        price = float(np.clip(price, central / FAR, central * FAR))
+        # Near the path `rise / mu` is the squared Newton decrement of the barrier
+        # function over mu; from 1 on down Newton's method converges fast.
+        if step == 1 and rise <= mu:
             mu *= CENTERING

@@ -33,6 +33,7 @@ def seal(
     aim: Literal["exact", "certified"],
 ) -> tuple[Status, str]:
     """Decide the status, given what the bound may show, and say what refuses a seal."""
+    # Tried at points, a function is not proved to have any property.
     if posed.form.code:
         return "lower_bound", only_tried(posed.form.code)
     if (fault := next(_faults(posed, q, gain, upper), None)) is not None:
@@ -40,6 +41,8 @@ def seal(
     if aim == "exact":
         met = upper - gain <= distinguishable(posed, q)
     else:
+        # Where 64 bits cannot tell a share of the range: the gain and the bound are
+        # differences of sums of N products, with a score's error in U(Q) and in U(P).
         sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
         rounding = 4 * (posed.p.size * EPS * sizes + posed.score_error)
         met = upper - gain <= max(CERTIFIED * _unit(posed), rounding)
@@ -48,6 +51,7 @@ def seal(
 
 def distinguishable(posed: Problem, q: np.ndarray) -> float:
     """The difference of two gains at which a result is not exact."""
+    # Of U(Q) - U(P), whose rounding error is a share of the sizes of both sums.
     sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
     return max(EXACT * _unit(posed), NOISE * sizes)
 
@@ -76,9 +80,10 @@ def _faults_of_g(posed: Problem, q: np.ndarray) -> Iterator[str]:
     if p.size > MAX_TEXTS or np.array_equal(q, p):
         return
     rise, size = _rise(g.formula, p, q)
-    error = g.error
-    error = error if np.isfinite(error) else EPS
-    # Models are as diverse as P in 64 bits.
+    # An infinite error would allow any model: it is judged as if 64 bits were enough.
+    error = g.error if np.isfinite(g.error) else EPS
+    # Models are as diverse as P in 64 bits: in truth, they may fall short by the
+    # rounding of two sums of N values, relative to their terms (`duality.rounding`).
     if not rise >= -(32 + p.size**0.5) * error * size:
         yield f"the model falls short of the diversity of P by {float(-rise):.1e}"
 
@@ -87,6 +92,7 @@ def _rise(g: Any, p: np.ndarray, q: np.ndarray) -> tuple[Any, float]:
     """V(q) - V(p) in balls, and the size of its terms."""
     at_zero = g.numerics.zero[0]
     with ctx.workprec(PRECISION):
+        # Equal probabilities have equal values: one ball for all of them.
         total, size = ball(Fraction()), 0.0
         for sign, x in ((1, q), (-1, p)):
             for number, count in zip(*np.unique(x, return_counts=True), strict=True):

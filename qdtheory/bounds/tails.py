@@ -14,9 +14,11 @@ convex envelope, which leaves a linear program over mixtures of count vectors.
 Any multipliers give a valid bound. For every $\eta \ge 0$ and y, and lines
 $a_i + b_i t \le \varphi(t)$ on the box $[l, h]$, each Q in the box with
 $\sum_i \varphi(T_i) \le s$ satisfies
-$w \cdot T \le w \cdot T + \eta (s - \sum_i \varphi(T_i)) \le \eta (s - \sum_i a_i)
-+ \max_x (w - \eta b - y) \cdot T(x) + \sum_i \max(y_i l_i, y_i h_i)$,
-where x ranges over the count vectors. A solver's error can only loosen the bound.
+$$w \cdot T \le w \cdot T + \eta \Big(s - \sum_i \varphi(T_i)\Big)
+\le \eta \Big(s - \sum_i a_i\Big) + \max_x (w - \eta b - y) \cdot T(x)
++ \sum_i \max(y_i l_i, y_i h_i), \qquad (1)$$
+where x ranges over the count vectors: T is a mean of the T(x), and $y_i T_i$ is at most
+its maximum over the box. A solver's error can only loosen the bound.
 """
 
 import math
@@ -33,10 +35,14 @@ from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import EPS, TINY
 
 METHOD = "branch and bound"
+# Penalty per unit of constraint violation in the linear program, for scores of range 1:
+# it keeps the bound finite in a box without a feasible Q. It is far above the usual
+# multipliers, and caps those of the other boxes, which costs only tightness.
+PENALTY = 1e5
 
 
 def tail_bounds(
-    posed: Problem,
+    problem: Problem,
     space: TextSpace,
     references: tuple[float, float],
     start: np.ndarray,
@@ -44,42 +50,43 @@ def tail_bounds(
     max_steps: int = 1000,
 ) -> bounds.Bounds:
     """Bound QDisc of BLEU-1 of (n, k) references, on texts of one length."""
-    scores, error = posed.scores, posed.score_error
-    if bounds.in_units(scores, posed.p, error) is None:
+    scores, error = problem.scores, problem.score_error
+    if bounds.in_units(scores, problem.p, error) is None:
         upper = bounds.constant_gain(scores, error)
-        return bounds.sealed_bounds(posed, posed.p, upper, METHOD)
-    problem, kind = _tails(space, *references, posed.p)
-    quality = float(problem.weights @ problem.real)
-    seen = np.zeros(len(problem.vertices), bool)
+        return bounds.sealed_bounds(problem, problem.p, upper, METHOD)
+    program, vertex_of = _program(space, *references, problem.p)
+    quality = float(program.weights @ program.real)
+    support = np.zeros(len(program.vertices), bool)  # of all relaxations' optima
 
+    # Boxes are bounded in w . T: what a model gains is added to that of P.
     def value(q: np.ndarray) -> float:
-        return quality + posed.gain(q) / problem.unit
+        return quality + problem.gain(q) / program.unit
 
+    # A local search's time grows as N^3, and few vertices are of use.
     def climb(box: Box) -> np.ndarray:
-        part = replace(problem, vertices=problem.vertices[seen])
-        climbed = np.zeros(seen.size)
-        worth = part.vertices @ part.weights
-        climbed[seen] = climb_from(worth, part.spent, part.budget, box.q[seen])
+        part = replace(program, vertices=program.vertices[support])
+        mixture, u = np.zeros(support.size), part.vertices @ part.weights
+        mixture[support] = climb_from(u, part.spent, part.budget, box.q[support])
         # Texts with the same count vector are equivalent in both metrics.
-        return (climbed / np.bincount(kind))[kind]
+        return (mixture / np.bincount(vertex_of))[vertex_of]
 
-    def bounded(part: tuple, enough: float) -> Box:
-        box = _bounded(problem, *part, enough=enough)
-        seen[box.q > 0] = True
+    def bounded(part: tuple, target: float) -> Box:
+        box = _bounded(program, part, target)
+        support[box.q > 0] = True
         return box
 
-    best = max([posed.p, start], key=value)
-    ends = np.zeros_like(problem.real), np.ones_like(problem.real)
-    root = *ends, np.empty((0, 3)), problem.real
+    best = max([problem.p, start], key=value)
+    ends = np.zeros_like(program.real), np.ones_like(program.real)
+    root = *ends, np.empty((0, 3)), program.real
     bound, best, splits = branch_and_bound(
         bounded, root, _halves, climb, value, best, tolerance, max_steps
     )
-    upper = problem.unit * (bound - quality + problem.rounding)
-    return bounds.sealed_bounds(posed, best, upper, METHOD, steps=splits)
+    upper = program.unit * (bound - quality + program.rounding)
+    return bounds.sealed_bounds(problem, best, upper, METHOD, steps=splits)
 
 
 @dataclass(frozen=True)
-class _Tails:
+class _TailProgram:
     """Maximise w . T subject to sum phi(T) <= s, T a mixture of the vertices."""
 
     vertices: np.ndarray  # T of each count vector, one per row, entries 0 and 1
@@ -96,28 +103,34 @@ class _Tails:
         return float(_phi(self.k, t).sum()), self.vertices @ _slope(self.k, t)
 
 
-def _tails(
+def _program(
     space: TextSpace, n: float, k: float, p: np.ndarray
-) -> tuple[_Tails, np.ndarray]:
+) -> tuple[_TailProgram, np.ndarray]:
     """Build the problem, and the index of each text's vertex."""
     (length,) = space.lengths
+    # T(x) of each text: 1 at (g, j) if the text has j or more of the word g.
     counts = ngram_matrix(space, 1).T[:, :, None]
     tails = (counts >= np.arange(1, length + 1)).reshape(p.size, -1).astype(float)
-    vertices, kind = np.unique(tails, axis=0, return_inverse=True)
+    vertices, vertex_of = np.unique(tails, axis=0, return_inverse=True)
     # Off by a single rounding error, for any number of texts.
     real = np.array([math.fsum(p[column > 0]) for column in tails.T])
     weights = (1 - (1 - real) ** n) / length
     unit = float(np.ptp(vertices @ weights))
-    # BLEU and Self-BLEU of P assume that P sums to 1.
+    # BLEU and Self-BLEU of P assume that P sums to 1: in (1 - t)^k the 1 is that sum.
     lack = abs(math.fsum([*p.tolist(), -1.0]))
     spent = _phi(k, real)
     budget = spent.sum() + _phi_error(k, real).sum()
+    # Of the sum over tails; and of phi, at a t off by the share `lack`, as phi' <= 2,
+    # and of a power whose base is off by `lack`, t k times. The t sum to the length.
     budget += real.size * EPS * spent.sum() + (k + 2) * length * lack
-    # A weight has n + 8 roundings, counted twice; a text's tails sum to its length.
+    # A gain is w . (T(Q) - T(P)), with tails that sum to the length twice, and a weight
+    # is off by n + 8 roundings over the length.
     rounding = 2 * ((n + 8) * EPS + n * lack) / unit
+    # Of the sum w . T(P), of w over the unit, and of the difference that is a gain.
     rounding += (real.size + 8) * EPS * float(weights @ real + weights.sum()) / unit
-    found = _Tails(vertices, weights / unit, real, k, float(budget), unit, rounding)
-    return found, kind
+    weights = weights / unit
+    program = _TailProgram(vertices, weights, real, k, float(budget), unit, rounding)
+    return program, vertex_of
 
 
 def _phi(k: float, t: np.ndarray) -> np.ndarray:
@@ -134,44 +147,41 @@ def _phi_error(k: float, t: np.ndarray) -> np.ndarray:
     return EPS * (4 * t + (k + 8) * t * (1 - t) ** k)
 
 
+# Likewise; 2 is for the difference and the sum, as the slope is at most 2.
 def _slope_error(k: float, t: np.ndarray) -> np.ndarray:
     return EPS * (2 + (k + 8) * ((1 - t) ** k + k * t * (1 - t) ** (k - 1)))
 
 
-def _bounded(
-    problem: _Tails,
-    low: np.ndarray,
-    high: np.ndarray,
-    lines: np.ndarray,
-    tails: np.ndarray,
-    enough: float,
-) -> Box:
+def _bounded(program: _TailProgram, part: tuple, target: float) -> Box:
     """Bound a box by cutting planes: add lines at solutions while the bound improves.
 
     Its variables are the tails, and its planes lines below phi: rows of (index of the
-    tail, a, b). A gap is that from the highest line to phi.
+    tail, a, b). A gap is that from the highest line to phi. The part is the box's low
+    and high ends, lines, and tails at which to add more.
     """
-    last = np.inf
+    (low, high, lines, tails), previous = part, np.inf
     while True:
+        # A half starts from the optimum of the whole, which lies outside one of them.
         tails = np.clip(tails, low, high)
-        new = _supports(problem.k, low, high, tails)
+        new = _supports(program.k, low, high, tails)
         # Lines within the linear program's tolerance of others are redundant.
-        higher = _level(new, tails) > _level(lines, tails) + 1e-9
+        higher = _heights(new, tails) > _heights(lines, tails) + 1e-9
         lines = np.vstack([lines, new[higher]])
-        bound, q = _relaxation(problem, low, high, lines)
-        tails = q @ problem.vertices
-        if bound <= enough or last - bound < 0.05 * (bound - enough):
-            gaps = _phi(problem.k, tails) - _level(lines, tails)
+        bound, q = _relaxation(program, low, high, lines)
+        tails = q @ program.vertices
+        # Splitting gains more than lines do that close a twentieth of what is left.
+        if bound <= target or previous - bound < 0.05 * (bound - target):
+            gaps = _phi(program.k, tails) - _heights(lines, tails)
             return Box(low, high, bound, tails, gaps, q, lines)
-        last = bound
+        previous = bound
 
 
-def _level(lines: np.ndarray, tails: np.ndarray) -> np.ndarray:
+def _heights(lines: np.ndarray, tails: np.ndarray) -> np.ndarray:
     """Height of the highest line at each tail."""
-    level = np.full(tails.size, -np.inf)
+    heights = np.full(tails.size, -np.inf)
     index = lines[:, 0].astype(int)
-    np.maximum.at(level, index, lines[:, 1] + lines[:, 2] * tails[index])
-    return level
+    np.maximum.at(heights, index, lines[:, 1] + lines[:, 2] * tails[index])
+    return heights
 
 
 def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -183,6 +193,8 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
     at the point of contact; the line is lowered by as much as it may exceed that.
     """
     inflection = 2 / (k + 1)
+    # Bisection: a tangent's height at `high` grows with its point, as phi is convex up
+    # to the inflection. Where the box lies beyond, contact is at `low`: a chord.
     touch, end = np.minimum(low, inflection), np.minimum(high, inflection)
     for _ in range(53):  # bits of a float
         middle = (touch + end) / 2
@@ -190,18 +202,24 @@ def _supports(k: float, low: np.ndarray, high: np.ndarray, t: np.ndarray) -> np.
         below = tangent < _phi(k, high)
         touch, end = np.where(below, middle, touch), np.where(below, end, middle)
     touch = np.maximum(touch, low)
+    # At t the envelope is phi, with its tangent there, or the tangent from `touch`, by
+    # the chord to (high, phi(high)).
     on_phi = (high <= inflection) | (t < touch)
     run = np.where(on_phi, 1, np.maximum(high - touch, TINY))
     rise = (_phi(k, high) - _phi(k, touch)) / run
     b = np.where(on_phi, _slope(k, t), rise)
     at = np.where(on_phi, t, touch)
     a = _phi(k, at) - b * at
+    # b and the tangent's slope differ by rounding. By how much the line may exceed the
+    # tangent: left of the contact if it is less steep, right of it if it is steeper.
     steeper, error = _slope(k, at) - b, _slope_error(k, at)
     turn = np.clip(inflection, low, high)
     excess = np.maximum(steeper + error, 0) * (at - low)
     excess += np.maximum(error - steeper, 0) * np.maximum(turn - at, 0)
+    # By how much at `high`.
     at_high = a + b * high - _phi(k, high) + _phi_error(k, high)
     excess = np.maximum(excess + _phi_error(k, at), at_high)
+    # And the roundings of a and of `at_high`, of terms of size 1 and |b|.
     a -= excess + 4 * EPS * (1 + np.abs(b))
     return np.column_stack([np.arange(t.size), a, b])
 
@@ -210,12 +228,13 @@ def _halves(box: Box) -> Iterator[tuple]:
     """Split a box in two along the tail with the largest gap."""
     i, cut = box.cut()
     across = np.arange(box.at.size) == i
+    # A line below phi in the box is so in both halves.
     yield box.low, np.where(across, cut, box.high), box.planes, box.at
     yield np.where(across, cut, box.low), box.high, box.planes, box.at
 
 
 def _relaxation(
-    problem: _Tails, low: np.ndarray, high: np.ndarray, lines: np.ndarray
+    program: _TailProgram, low: np.ndarray, high: np.ndarray, lines: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Upper bound on w . T in a box, and the optimal mixture of the linear program.
 
@@ -224,19 +243,20 @@ def _relaxation(
     """
     from scipy.optimize import linprog  # late: slow to import
 
-    vertices, weights = problem.vertices, problem.weights
-    n, m = vertices.shape
+    vertices, (n, m) = program.vertices, program.vertices.shape
     index, (a, b) = lines[:, 0].astype(int), lines[:, 1:].T
     rows = np.zeros((2 * m + 1 + index.size, n + m + 1))
+    # T <= h, T >= l, the sum of the values <= s, each up to the slack; and for each
+    # line, a + b T_i <= the value at its tail.
     rows[:m, :n], rows[m : 2 * m, :n] = vertices.T, -vertices.T
     rows[2 * m, n : n + m] = 1
     rows[: 2 * m + 1, -1] = -1
     rows[2 * m + 1 :, :n] = b[:, None] * vertices.T[index]
     rows[2 * m + 1 + np.arange(index.size), n + index] = -1
     solution = linprog(
-        np.concatenate([-vertices @ weights, np.zeros(m), [bounds.PENALTY]]),
+        np.concatenate([-vertices @ program.weights, np.zeros(m), [PENALTY]]),
         A_ub=rows,
-        b_ub=np.concatenate([high, -low, [problem.budget], -a]),
+        b_ub=np.concatenate([high, -low, [program.budget], -a]),
         A_eq=np.repeat([[1.0, 0.0]], [n, m + 1], axis=1),
         b_eq=[1.0],
         bounds=[(0, None)] * n + [(None, None)] * m + [(0, None)],
@@ -246,18 +266,28 @@ def _relaxation(
     q, multipliers = np.ones(n), np.zeros(len(rows))
     if solution.x is not None and solution.ineqlin.marginals is not None:
         q, multipliers = np.maximum(solution.x[:n], 0), -solution.ineqlin.marginals
+    return _dual_bound(program, (low, high), lines, multipliers), q / q.sum()
+
+
+def _dual_bound(
+    program: _TailProgram, ends: tuple, lines: np.ndarray, multipliers: np.ndarray
+) -> float:
+    """The bound (1), from the multipliers of the linear program's rows; rounded up."""
+    weights, m = program.weights, program.weights.size
+    index, (a, b) = lines[:, 0].astype(int), lines[:, 1:].T
     # Positive, so that the weights of a tail's lines can be normalised.
     multipliers = np.maximum(multipliers, TINY)
     price, y = multipliers[2 * m], multipliers[:m] - multipliers[m : 2 * m]
+    # A mean of lines below phi is such a line: it is the a_i + b_i t of (1).
     share = multipliers[2 * m + 1 :]
     share = share / np.bincount(index, share)[index]
     size = np.bincount(index, share * (np.abs(a) + np.abs(b))).sum()
     a, b = np.bincount(index, share * a), np.bincount(index, share * b)
-    rest = weights - price * b - y
-    bound = price * (problem.budget - a.sum()) + (vertices @ rest).max()
-    bound += np.maximum(y * low, y * high).sum()
+    bound = price * (program.budget - a.sum())
+    bound += (program.vertices @ (weights - price * b - y)).max()
+    bound += np.maximum(*(y * end for end in ends)).sum()
     # Rounding of the sum of the shares (phi is at most 1), of the means of the lines
     # and of sums of m terms.
-    size = price * (problem.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
+    size = price * (program.budget + size + m) + np.abs(weights).sum() + np.abs(y).sum()
     terms = 2 * m + np.bincount(index).max() + 8
-    return bound + 2 * terms * EPS * size, q / q.sum()
+    return bound + 2 * terms * EPS * size

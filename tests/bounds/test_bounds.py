@@ -11,8 +11,9 @@ from refusals import refused
 import qdtheory as qd
 from qdtheory.bounds import cubic
 from qdtheory.bounds.bounds import in_units, sealed_bounds
-from qdtheory.discrepancy import _cubic, _relaxed, bounding_method
-from qdtheory.pairs import Separable, bleu_form, form_of, pose
+from qdtheory.discrepancy import _bound_of, _cubic, _relaxed
+from qdtheory.forms import Separable
+from qdtheory.pairs import bleu_form, form_of, pose
 
 P, SPACE = np.array([0.4, 0.3, 0.2, 0.1]), qd.TextSpace(2, 2)
 BLEU = qd.BleuPair(SPACE, 1, 2, 2)
@@ -109,7 +110,7 @@ def test_splits_that_run_out_leave_bounds_that_hold_the_value(of, pair, p, split
     ],
 )
 def test_each_form_has_its_bound(pair, method):
-    assert bounding_method(form_of(pair))[1].startswith(method)
+    assert _bound_of(form_of(pair))[1].startswith(method)
 
 
 # Two routes to one problem, each closed to 1e-6. BLEU of as many tokens as the texts
@@ -175,12 +176,7 @@ def test_what_every_bound_asks_for(pair, as_a_user):
 
 def test_what_one_bound_does_not_take(as_a_user):
     refused(
-        (
-            "128 texts at most, got",
-            SURE,
-            qd.KernelPair(np.eye(200)),
-            draw(0, 200),
-        ),
+        ("128 texts at most, got", SURE, qd.KernelPair(np.eye(200)), draw(0, 200)),
         (
             "64 texts at most, got",
             SURE,

@@ -1,5 +1,7 @@
 """Branch and bound where the bounds are known, and the local search within a budget."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -8,7 +10,7 @@ import qdtheory as qd
 from qdtheory.bounds.boxes import Box, branch_and_bound, climb_from
 
 
-def bounded(ends, enough):
+def bounded(ends, target):
     """The greatest of x (1 - x) on an interval, from above by its ends and slope 1."""
     (low, high), ends = ends, np.array(ends)
     at = ends.mean(keepdims=True)
@@ -61,24 +63,20 @@ def test_the_top_of_a_cap_is_reached_and_its_budget_kept():
 
 
 def test_a_search_that_stops_outside_goes_back_towards_the_start(monkeypatch):
-    class Outside:
-        x = np.array([0.0, 0.0, 1.0])
-
-    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Outside())
+    outside = SimpleNamespace(x=np.array([0.0, 0.0, 1.0]))
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: outside)
     start = np.full(3, 1 / 3)
-    q = climb_from(Outside.x, lambda q: (q @ q, 2 * q), 0.36, start)
+    q = climb_from(outside.x, lambda q: (q @ q, 2 * q), 0.36, start)
     # On the line q.q = 1/3 + 2/3 (1 - share)^2.
     assert q[2] == pytest.approx(1 / 3 + 2 / 3 * np.sqrt(0.04), abs=1e-7)
     assert q @ q <= 0.36
 
 
 def test_a_local_search_that_fails_leaves_the_start(monkeypatch):
-    class Lost:
-        x = np.full(3, np.nan)
-
+    lost = SimpleNamespace(x=np.full(3, np.nan))
     kernel = np.array([[0.2, 0.9, 0.4], [0.9, 0.1, 0.6], [0.4, 0.6, 0.7]])
     p = np.array([0.3, 0.3, 0.4])
-    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: Lost())
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **kwargs: lost)
     found = qd.certify(qd.KernelPair(kernel), p)
     assert found.qdisc == 0
     assert found.q.tolist() == p.tolist()

@@ -83,18 +83,14 @@ def test_what_is_concave_is_not_refused(name):
         heights = float(diversity(at)) + slope - slope @ at
         # 32-bit values of V miss the plane by their own rounding.
         models = np.stack([p, np.eye(6)[2]])
-        assert (
-            look_for_violations(diversity, tuple(range(6)), at, heights, models) > 1e4
-        )
+        num_models = look_for_violations(diversity, (*range(6),), at, heights, models)
+        assert num_models > 1e4
 
 
 def test_texts_of_score_minus_infinity_are_left_out():
     # Their slopes are infinite; the others' segments stay finite.
     p = np.array([0.5, 0.3, 0.2, 0.0])
-    pair, exact = (
-        qd.ConcavePair(jnp.log, entropy),
-        qd.SeparablePair(qd.functions.LL, qd.functions.SE),
-    )
+    pair, exact = qd.ConcavePair(jnp.log, entropy), qd.LL_SE
     found = qd.quality_discrepancy(pair, p)
     assert found.status == "lower_bound"  # V is code
     assert found.qdisc == pytest.approx(qd.quality_discrepancy(exact, p).qdisc)

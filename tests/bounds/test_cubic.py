@@ -13,13 +13,7 @@ from scripts import rows_of
 
 import qdtheory as qd
 from qdtheory.bounds import cubic
-from qdtheory.bounds.cubic import (
-    STEPS_BETWEEN_CHECKS,
-    _lack,
-    _problem,
-    _projected,
-    cubic_bounds,
-)
+from qdtheory.bounds.cubic import _program, _projected, _semidefinite_shift
 from qdtheory.pairs import bleu_form, pose
 
 SPACES = [qd.TextSpace(2, 2), qd.TextSpace(2, 3)]
@@ -45,7 +39,7 @@ def bleu_2(candidate, references):
 
 
 def problem_of(pair, p):
-    return _problem(pose(bleu_form(pair), p), pair.table)
+    return _program(pose(bleu_form(pair), p), pair.table)
 
 
 @pytest.mark.claim("N17.21")
@@ -185,8 +179,8 @@ def test_unfinished_iterates_bound_an_oracle_of_the_table():
     p = oracle(space, int(row["seed"]), float(row["sigma"]), size=32)
     assert qd.fingerprint(p) == row["fingerprint"]
     # From P, with no search: far from closed, and right all the same.
-    found = qd.certify(pair, p, max_steps=STEPS_BETWEEN_CHECKS)
-    assert found.steps == STEPS_BETWEEN_CHECKS
+    found = qd.certify(pair, p, max_steps=cubic.STEPS_BETWEEN_CHECKS)
+    assert found.steps == cubic.STEPS_BETWEEN_CHECKS
     assert found.qdisc <= float(row["upper"])
     assert float(row["lower"]) <= found.upper_bound < 1
     assert qd.discrepancy.cubic_bound(pair, p, found.evidence) == found.upper_bound
@@ -222,7 +216,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     rng = np.random.default_rng(seed)
     pair = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
     p = rng.dirichlet(np.ones(4))
-    found = cubic_bounds(pose(bleu_form(pair), p), pair.table, p, max_steps=40)
+    found = cubic.cubic_bounds(pose(bleu_form(pair), p), pair.table, p, max_steps=40)
     shown, real, n = found.evidence, exact(p), 4
     scores, weights, sets = exact_bleu(pair, real, 2)
     gains = scores - scores @ real
@@ -233,7 +227,7 @@ def test_the_cubic_bound_is_rounded_up(seed):
     budget = tensor @ real @ real @ real
     largest = largest_entry(gains, tensor, budget, shown, Fraction)
     truth = max(Fraction(shown.floor), largest)
-    # Not even with what the matrices lack, were they to lack nothing.
+    # The truth is without the shifts that make the matrices semidefinite.
     assert truth <= Fraction(found.upper_bound) <= truth + Fraction(1e-9)
 
 
@@ -250,7 +244,7 @@ def is_semidefinite(matrix):
     return True
 
 
-def test_what_a_matrix_lacks_makes_it_semidefinite():
+def test_a_matrix_and_its_shift_are_semidefinite():
     rng, missed = np.random.default_rng(0), 0
     for _ in range(60):
         n = int(rng.integers(2, 6))
@@ -258,9 +252,9 @@ def test_what_a_matrix_lacks_makes_it_semidefinite():
         matrix = root @ root.T * 10.0 ** rng.integers(-8, 9)
         skew = rng.normal(size=(n, n)) * np.abs(matrix).max()
         matrix = matrix + skew - skew.T
-        lack = _lack(matrix)
+        shift = _semidefinite_shift(matrix)
         ones = np.array([[Fraction(int(i == j)) for j in range(n)] for i in range(n)])
-        assert is_semidefinite(exact(matrix) + Fraction(lack) * ones)
-        assert lack <= 1e-12 * np.abs(matrix).max() * n
+        assert is_semidefinite(exact(matrix) + Fraction(shift) * ones)
+        assert shift <= 1e-12 * np.abs(matrix).max() * n
         missed += not is_semidefinite(exact(matrix))
     assert missed > 20

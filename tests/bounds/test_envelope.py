@@ -10,7 +10,8 @@ from models import assert_attained, mixtures
 
 import qdtheory as qd
 from qdtheory.bounds import duality
-from qdtheory.bounds.duality import FLAT, _enclosed, dual_bound, shape_of
+from qdtheory.bounds.duality import dual_bound
+from qdtheory.bounds.shapes import CHORD_EXCESS, enclosed, shape_of
 from qdtheory.functions import CR, as_function
 
 # Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
@@ -54,7 +55,7 @@ def test_the_shape_is_that_of_a_grid(text):
     # All but the undecided stretches around an inflection are told right.
     assert (curvature[inside] <= 1e-9).all()
     assert np.mean((curvature <= 0) & ~inside) <= 1e-3
-    value, least, greatest = _enclosed(read, x[None, ::400])
+    value, least, greatest = enclosed(read, x[None, ::400])
     jet = read.jet(x[None, ::400])
     assert np.abs(value - jet.value).max() <= 1e-13
     assert (least - 1e-12 <= jet.slope).all()
@@ -65,7 +66,7 @@ def test_the_shape_is_that_of_a_grid(text):
             t = np.linspace(0, 1, 21)
             left, right = g.value(np.array([a, b]))
             chord = (1 - t) * left + t * right
-            assert (g.value(a + t * (b - a)) - chord).max() <= FLAT + 1e-15
+            assert (g.value(a + t * (b - a)) - chord).max() <= CHORD_EXCESS + 1e-15
 
 
 @pytest.mark.claim("N17.1")
@@ -227,14 +228,10 @@ def test_the_bounds_of_a_sphere(seed):
         gain = mean + radius * length - sum(x * y for x, y in zip(u, real))
         for unit in (1.0, 1e-6, 1e6):
             fixed = scores * unit
-            pairs = (
-                qd.ConcavePair(lambda p, s=fixed: s * 1.0, qd.negative_repetition_rate),
-                qd.LinearPair(fixed, qd.functions.NRR),
-            )
-            bounds = (
-                qd.quality_discrepancy(pairs[0], p).upper_bound,
-                qd.certify(pairs[1], p).upper_bound,
-            )
-            for bound in bounds:
+            code, nrr = qd.negative_repetition_rate, qd.functions.NRR
+            concave = qd.ConcavePair(lambda p, s=fixed: s * 1.0, code)
+            found = [qd.quality_discrepancy(concave, p)]
+            found += [qd.certify(qd.LinearPair(fixed, nrr), p)]
+            for bound in (bounds.upper_bound for bounds in found):
                 assert mpmath.mpf(bound) >= gain * unit - abs(gain) * unit * 1e-14
                 assert bound <= float(gain) * unit + 1e-6 * np.ptp(fixed)

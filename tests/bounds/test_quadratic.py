@@ -140,8 +140,7 @@ def exact_quadratic_bound(scores, kernel, budget, price, root):
     gram = root @ root.T
     return max(
         (u[i] + u[j]) / 2 + price * (budget - kernel[i, j]) + gram[i, j]
-        for i in range(n)
-        for j in range(n)
+        for i, j in np.ndindex(n, n)
     )
 
 

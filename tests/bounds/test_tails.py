@@ -1,6 +1,7 @@
 """BLEU-1 by its tails against grids, exact values, exact arithmetic and failures."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -10,14 +11,7 @@ from models import assert_attained, exact, mixtures, oracle
 
 import qdtheory as qd
 from qdtheory.bounds import tails
-from qdtheory.bounds.tails import (
-    _bounded,
-    _phi,
-    _relaxation,
-    _slope,
-    _supports,
-    _tails,
-)
+from qdtheory.bounds.tails import _bounded, _phi, _program, _relaxation, _supports
 
 
 @pytest.mark.claim("N17.9")
@@ -50,7 +44,7 @@ def test_lines_support_the_convex_envelope(k):
         share = (t - left) / (right - left)
         chords = (1 - share) * _phi(k, left) + share * _phi(k, right)
         # Chords between points of the grid miss the least by phi'' h^2 / 8 at most.
-        slack = np.abs(np.diff(_slope(k, x))).max() * (x[1] - x[0]) / 8
+        slack = np.abs(np.diff(tails._slope(k, x))).max() * (x[1] - x[0]) / 8
         assert -1e-14 <= chords.min() - (a + b * t) <= slack + 1e-14
 
 
@@ -127,17 +121,13 @@ def test_a_solver_that_lies_only_widens_the_interval(monkeypatch):
 # --- Solvers that fail ----------------------------------------------------------
 
 
-class Nothing:
-    """What a solver returns that gave up."""
-
-    x = None
-
-
 def test_a_linear_program_without_a_solution_leaves_a_loose_bound(monkeypatch):
     pair = qd.BleuPair(qd.TextSpace(2, 3), 1, 2, 3)
     p = oracle(qd.TextSpace(2, 3), 0, sigma=1.0)
     best = qd.certify(pair, p)
-    monkeypatch.setattr(scipy.optimize, "linprog", lambda *args, **kwargs: Nothing())
+    monkeypatch.setattr(
+        scipy.optimize, "linprog", lambda *args, **kwargs: SimpleNamespace(x=None)
+    )
     found = qd.certify(pair, p, max_steps=3)
     scores = np.asarray(pair.text_quality(p))
     assert best.qdisc <= found.upper_bound <= scores.max() - scores @ p + 1e-12
@@ -184,8 +174,8 @@ def test_the_budget_and_the_weights_of_the_tails():
         n, k = int(rng.choice([1, 2, 50])), int(rng.choice([1, 2, 3, 50]))
         space = qd.TextSpace(2, 3)
         p = rng.dirichlet(np.full(8, rng.choice([0.1, 1.0])))
-        problem, kind = _tails(space, n, k, p)
-        tails = problem.vertices[kind].astype(int)
+        problem, vertex_of = _program(space, n, k, p)
+        tails = problem.vertices[vertex_of].astype(int)
         real = exact(p) @ tails
         real = real / sum(exact(p))
         spent = sum(exact_phi(k, t) for t in real)
@@ -202,9 +192,9 @@ def test_the_budget_and_the_weights_of_the_tails():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    problem, _ = _tails(qd.TextSpace(2, 3), 2, 3, rng.dirichlet(np.ones(8)))
+    problem, _ = _program(qd.TextSpace(2, 3), 2, 3, rng.dirichlet(np.ones(8)))
     low, high = np.zeros(6), np.full(6, 0.9)
-    box = _bounded(problem, low, high, np.empty((0, 3)), problem.real, -np.inf)
+    box = _bounded(problem, (low, high, np.empty((0, 3)), problem.real), -np.inf)
     solved, solve = [], scipy.optimize.linprog
 
     def spy(*args, **kwargs):
@@ -228,7 +218,5 @@ def test_the_linear_programs_bound_is_rounded_up(seed, monkeypatch):
     rest = exact(problem.weights) - mu * np.array(b) - y
     truth = mu * (Fraction(problem.budget) - sum(a))
     truth += max(exact(problem.vertices) @ rest)
-    truth += sum(
-        max(y[i] * Fraction(low[i]), y[i] * Fraction(high[i])) for i in range(m)
-    )
+    truth += np.maximum(y * exact(low), y * exact(high)).sum()
     assert truth <= Fraction(float(bound)) <= truth + Fraction(1e-10)
