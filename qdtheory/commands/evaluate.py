@@ -16,6 +16,7 @@ from qdtheory.commands.inputs import count, flag, option
 from qdtheory.commands.outputs import (
     check_outputs,
     complain,
+    exit_on,
     fail,
     line_of,
     to_json,

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.outputs import fail, write
+from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
 
 OWN = "candidates", "references", "prompts", "kernel", "fields"
