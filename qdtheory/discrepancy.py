@@ -50,6 +50,7 @@ from qdtheory.search import NUM_STARTS, Search, search_posed
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     CONTRADICTION,
+    EPS,
     MARGIN,
     NOISE,
     TIGHTEST,
@@ -604,6 +605,9 @@ def _convex(problem: Problem) -> Discrepancy:
         best = interior_point.best_model(face, scores - problem.real_quality, p)
         q, upper, price = best.q, best.upper, best.price
         claim = _tried(face, best, p)
+    # A score less U(P) has the roundings of that sum.
+    largest = float(np.abs(scores[np.isfinite(scores)]).max())
+    upper += (p.size + 2) * EPS * largest
     q = _as_diverse(problem, q, ends)
     gain = max(float(expected_score(q - p, scores)), 0.0)
     if gain > upper + CONTRADICTION * problem.spread + _rounding(problem, q):

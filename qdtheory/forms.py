@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.support.numbers import PerText, Scalar, TextVector
+from qdtheory.support.numbers import EPS, PerText, Scalar, TextVector
 
 # A scalar of a distribution, such as V.
 Functional = Callable[[Any], Array]
@@ -182,3 +182,11 @@ class Problem:
         if not self.diversity(q) >= self.real_diversity:
             return -np.inf
         return float(expected_score(np.asarray(q) - self.p, self.scores))
+
+    def rounding(self, q: PerText) -> float:
+        """Bound on the rounding error of a gain, which U(Q) and U(P) share.
+
+        Both are sums of N products, and of scores that are off by `score_error`.
+        """
+        sizes = float(expected_score(self.p + q, np.abs(self.scores)))
+        return 4 * (self.p.size * EPS * sizes + self.score_error)

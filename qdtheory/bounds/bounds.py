@@ -67,7 +67,8 @@ def sealed_bounds(
     """Seal a model as diverse as P and a claimed bound, unless they contradict."""
     gain = problem.gain(q)
     # The gain is attained: beyond its rounding, a bound below it is wrong, as is NaN.
-    if not gain <= upper + CONTRADICTION * problem.spread:
+    beyond = CONTRADICTION * problem.spread + problem.rounding(q)
+    if not gain <= upper + beyond:
         raise RuntimeError(
             f"a model gains {gain:.9g}, more than the bound {upper:.9g}, which is "
             "wrong then; please report this pair and P"
@@ -104,7 +105,7 @@ def in_units(
     """Rescale scores, each off by `error` at most; None if they are equal up to it."""
     low, unit = float(scores.min()), float(np.ptp(scores))
     # Below what rounding makes of equal scores, their range says nothing.
-    if unit <= constant_gain(scores, error):
+    if unit <= scores.size * EPS * float(np.abs(scores).max()) + 2 * error:
         return None
     # U(P) = low sum(p) + unit shares . p, and U(Q) = low + unit shares . q: the
     # deviation of sum(p) from 1 is multiplied by the constant in the scores.
@@ -116,8 +117,12 @@ def in_units(
     return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
 
 
-def constant_gain(scores: TextVector, error: float = 0.0) -> float:
-    """Upper bound on the gain that rounding alone gives if all scores are equal."""
-    # N products and their sum, for a model and for P, at a rounding of EPS / 2 each: if
-    # P sums to 1 but for rounding, else `in_units` has a term for what it lacks.
-    return scores.size * EPS * float(np.abs(scores).max()) + 2 * error
+def constant_gain(scores: TextVector, p: TextVector, error: float = 0.0) -> float:
+    """Upper bound on a gain whose scores are equal up to rounding.
+
+    Besides their range it is the rounding of N products and their sum, for a model and
+    for P, at EPS / 2 each, and the mass that P lacks or has too much.
+    """
+    lack = abs(math.fsum([*p.tolist(), -1.0]))
+    sizes = (scores.size * EPS + lack) * float(np.abs(scores).max())
+    return float(np.ptp(scores)) + sizes + 2 * error

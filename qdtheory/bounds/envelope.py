@@ -33,7 +33,7 @@ def envelope_bounds(
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = bounds.in_units(scores[order], p[order])
     if units is None:
-        upper = bounds.constant_gain(scores[order])
+        upper = bounds.constant_gain(scores[order], p[order])
         return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
     shape = shape_of(g)  # refuses a g without bounds
     values = [g.enclosure(x, x)[0] for x in p.tolist()]

@@ -37,7 +37,7 @@ def relaxed_bounds(
     p, scores, error = problem.p, problem.scores, problem.score_error
     units = bounds.in_units(scores, p, error)
     if units is None:
-        upper = bounds.constant_gain(scores, error)
+        upper = bounds.constant_gain(scores, problem.p, error)
         return bounds.sealed_bounds(problem, p, upper, METHOD)
     # The solver's tolerances are absolute: scores and K are rescaled to [0, 1].
     kernel, budget, rounding = _unit_kernel(*quadratic, p)

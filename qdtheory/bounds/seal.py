@@ -41,11 +41,8 @@ def seal(
     if aim == "exact":
         met = upper - gain <= distinguishable(posed, q)
     else:
-        # Where 64 bits cannot tell a share of the range: the gain and the bound are
-        # differences of sums of N products, with a score's error in U(Q) and in U(P).
-        sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
-        rounding = 4 * (posed.p.size * EPS * sizes + posed.score_error)
-        met = upper - gain <= max(CERTIFIED * _unit(posed), rounding)
+        # By a share of the range, or as far as 64 bits can tell.
+        met = upper - gain <= max(CERTIFIED * _unit(posed), posed.rounding(q))
     return (aim if met else "lower_bound"), ""
 
 

@@ -52,7 +52,7 @@ def tail_bounds(
     """Bound QDisc of BLEU-1 of (n, k) references, on texts of one length."""
     scores, error = problem.scores, problem.score_error
     if bounds.in_units(scores, problem.p, error) is None:
-        upper = bounds.constant_gain(scores, error)
+        upper = bounds.constant_gain(scores, problem.p, error)
         return bounds.sealed_bounds(problem, problem.p, upper, METHOD)
     program, vertex_of = _program(space, *references, problem.p)
     quality = float(program.weights @ program.real)

@@ -53,6 +53,33 @@ def test_where_no_model_gains(of, pair, p, rounding):
     assert 0 <= found.qdisc <= found.upper_bound <= rounding
 
 
+def test_equal_scores_gain_what_p_lacks():
+    # P sums to 1 but for 9e-11, which a distribution is allowed to.
+    p = np.array([0.6, 0.3, 0.1]) * (1 - 9e-11)
+    found = qd.certify(qd.LinearPair([1, 1, 1], "-x**2"), p)
+    assert 9e-11 * (1 - 1e-6) <= found.upper_bound <= 1e-10
+
+
+@pytest.mark.parametrize("size", [1e-13, 1e-12, 1e-11, 1e-10])
+def test_scores_that_differ_by_little_more_than_rounding_do_not_contradict(size):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4))
+    scores = 1 + size * rng.random(4)
+    found = qd.certify(qd.LinearPair(scores, "-x**2"), p)
+    assert 0 <= found.qdisc <= found.upper_bound <= np.ptp(scores) + 1e-14
+
+
+def test_large_scores_leave_the_bound_of_a_convex_problem_above_the_gain():
+    # Two texts gain what three do but for a constant in the scores.
+    scores, p = np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.3, 0.2])
+    exact = qd.quality_discrepancy(qd.LinearPair(scores, "-x**2"), p).qdisc
+    pair = qd.ConcavePair(
+        lambda p: jnp.asarray(scores + 1e9), lambda q: -jnp.square(q).sum()
+    )
+    found = qd.quality_discrepancy(pair, p)
+    assert exact <= found.upper_bound <= exact + 1e-5
+
+
 def test_scores_in_units_lose_nothing():
     rng, missed = np.random.default_rng(0), 0
     for _ in range(200):
