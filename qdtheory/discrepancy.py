@@ -60,6 +60,11 @@ from qdtheory.support.numbers import (
 )
 
 Method: TypeAlias = Literal["exact", "convex", "ascent", "sgd", "certified"]
+SUMMED = (
+    "QDisc is exact for a pair with a score for each text and a diversity that sums "
+    "g(Q_i), a SeparablePair or LinearPair"
+)
+CONCAVE = "QDisc is a convex problem for a ConcavePair or a VendiPair"
 # What a solver may stop with on a g of a kind that it was not made for.
 STOPS = (ArithmeticError, IndexError, RuntimeError, ValueError)
 
@@ -276,17 +281,9 @@ def _solve(problem: Problem, method: Method | None, num_starts: int) -> Discrepa
     """QDisc by the method that was asked for, or that the pair's form allows."""
     form, result, stopped = problem.form, None, ""
     solver, _ = _methods(form)
-    if method == "exact" and solver is not _exact:
-        raise TypeError(
-            "QDisc is exact for a pair with a score for each text and a diversity "
-            "that sums g(Q_i), a SeparablePair or LinearPair; got a "
-            f"{type(form.pair).__name__}"
-        )
-    if method == "convex" and solver is not _convex:
-        raise TypeError(
-            "QDisc is a convex problem for a ConcavePair or a VendiPair; got a "
-            f"{type(form.pair).__name__}"
-        )
+    for name, of, needed in (("exact", _exact, SUMMED), ("convex", _convex, CONCAVE)):
+        if method == name and solver is not of:
+            raise TypeError(f"{needed}; got a {type(form.pair).__name__}")
     by_search = method in ("ascent", "sgd")
     if solver is _exact and not by_search and method != "exact":
         by_search = not _is_solvable(form.g)
@@ -395,11 +392,11 @@ def _dominated_in(
     noise, p, scores = ends.noise, problem.p, problem.scores
     error = min(2 * noise * price, np.sqrt(noise) * problem.spread)
     error += _rounding(problem, q)
-    if float(expected_score(q - p, scores)) > error:
+    gain, at_modes = (float(expected_score(x - p, scores)) for x in (q, ends.on_modes))
+    if gain > error:
         return "quality"
     excess = problem.diversity(ends.on_modes) - problem.real_diversity
-    loses = expected_score(ends.on_modes - p, scores) > error
-    return "diversity" if not loses and excess > 2 * noise else None
+    return "diversity" if at_modes <= error and excess > 2 * noise else None
 
 
 def _quality_range(scores: np.ndarray, most_diverse: np.ndarray) -> float:

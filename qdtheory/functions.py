@@ -12,7 +12,7 @@ by its formula, in the proofs.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -111,7 +111,7 @@ class Function:
         parts = _derivatives(self, padded)
         return Jet(*(np.array(part)[: x.size] for part in parts))
 
-    @cached_property
+    @property
     def at_zero(self) -> tuple[float, float]:
         """The limits of the function and of its slope at 0."""
         if self.formula is not None:
@@ -125,9 +125,9 @@ class Function:
         """Error of the value and the slope in 64 bits, relative to their size."""
         if self.formula is None:
             return np.inf
-        return max(
-            EPS, self.formula.numerics.error if self.in_jax is self.formula else 0
-        )
+        # A named one is written so that JAX computes it to the last digits.
+        written = self.in_jax is self.formula
+        return max(EPS, self.formula.numerics.error) if written else EPS
 
     # --- Proved ---------------------------------------------------------------------
     def enclosure(self, low: Fraction | float, high: Fraction | float) -> list:
@@ -136,7 +136,7 @@ class Function:
         Raises:
             ValueError: one of them has no bound there.
         """
-        assert self.formula is not None
+        assert self.formula is not None, "code has no enclosure"
         found = self.formula.balls(ball(low).union(ball(high)), 2)
         if not all(part.is_finite() for part in found):
             raise ValueError(f"{self.formula.text} has no bounded enclosure at {low}")
@@ -151,9 +151,8 @@ class Function:
             return inflection == 1
         if self.inflection is not None:
             return (inflection < 1) == (self.inflection < 1)
-        return self.formula is not None and is_strictly_concave(
-            self.formula, inflection
-        )
+        formula = self.formula
+        return formula is not None and is_strictly_concave(formula, inflection)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -878,13 +878,9 @@ _quality = jax.jit(lambda pair, q, p: pair.quality(q, p))
 _diversity = jax.jit(lambda pair, q: pair.diversity(q))
 
 
-def _compiled(pair: Pair) -> tuple[Callable, Callable, Callable]:
+def _compiled(pair: Pair) -> Any:
     """The library's own functions, whose arrays compiled code takes as arguments."""
-    return (
-        partial(_text_quality, pair),
-        partial(_quality, pair),
-        partial(_diversity, pair),
-    )
+    return tuple(partial(f, pair) for f in (_text_quality, _quality, _diversity))
 
 
 def _one_a_text(scores: Callable, name: str) -> Callable:

@@ -573,9 +573,8 @@ def implied_truths(
     if isinstance(diversity, str):
         diversity = as_function(diversity, "g").total
     # Each price by the problem r . Q / eta + V(Q), with eta times its value.
-    face = interior_point.face_of(
-        partial(diversity), r
-    )  # what is compiled of it is kept by object
+    # A new object, by which compiled code is kept: the old one may do something else.
+    face = interior_point.face_of(partial(diversity), r)
     start = face.tangent(np.full(r.size, 1 / r.size))
     found = [_best(face.program(r / x, -np.inf), start, r / x) for x in eta]
     points = np.array([at.x for at, _ in found])
