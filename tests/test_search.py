@@ -201,7 +201,7 @@ import jax
 import numpy as np
 import qdtheory as qd
 
-module = importlib.import_module("qdtheory.search.search")
+module = importlib.import_module("qdtheory.search")
 used, alone = set(), module._search_one
 def seen(*args):
     found = alone(*args)

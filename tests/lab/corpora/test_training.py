@@ -214,7 +214,7 @@ def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, step):
 HANG = """
 import os, sys, time
 import jax
-from tests.text import test_training as here
+from tests.lab.corpora import test_training as here
 
 calls = []
 
