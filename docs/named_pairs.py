@@ -14,7 +14,7 @@ import jax
 from claim_links import ID
 from coverage_page import claims
 
-from qdtheory.catalogue.names import check_names, matrix, named, parsed
+from qdtheory.catalogue.names import check_names, matrix, parsed, read_metric
 
 DATA = Path(__file__).parent / "static/named_pairs.js"
 COLUMNS = {
@@ -51,7 +51,7 @@ def metrics(kind):
     names = [
         f"{name} of {number} references" if number else name for name, number in rows
     ]
-    titles = [named(kind, name).title for name in (*names, *MORE[kind])]
+    titles = [read_metric(kind, name).title for name in (*names, *MORE[kind])]
     return sorted(titles, key=lambda title: tuple(numbered(title.lower())))
 
 

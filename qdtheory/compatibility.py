@@ -20,14 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from qdtheory import forms, pairs
+from qdtheory import distributions, forms, pairs
 from qdtheory.beaten import Witness
-from qdtheory.distributions import (
-    check_interior,
-    check_positive,
-    require_x64,
-    rounding_note,
-)
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.tracing import require_values
@@ -195,15 +189,15 @@ def check_compatibility(
         >>> check_compatibility(LL_NRR).compatible
         False
     """
-    require_x64()
+    distributions.require_x64()
     require_values(p)
     note = ""
     if p is not None:
         why = ": at zeros the tests do not apply"
-        given, p = p, np.asarray(check_interior(p, why, num_texts))
-        num_texts, note = p.size, rounding_note(given, p)
+        given, p = p, np.asarray(distributions.check_interior(p, why, num_texts))
+        num_texts, note = p.size, distributions.rounding_note(given, p)
     if num_texts is not None:
-        check_positive(num_texts=num_texts)
+        distributions.check_positive(num_texts=num_texts)
     form = pairs.form_of(pair)
     verdict = _checked(form, p, num_texts)
     if form.code and verdict.compatible is None:

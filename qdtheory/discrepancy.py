@@ -236,8 +236,8 @@ def certify(
     """
     problem = pairs.pose(pair, p)
     bound, _ = _bound_of(problem.form)
-    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps}
-    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    given = {"tolerance": tolerance, "max_steps": max_steps}.items()
+    limits: dict[str, Any] = {name: x for name, x in given if x is not None}
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
@@ -251,11 +251,10 @@ def certify(
 
 # --- What solves and what bounds a pair -----------------------------------------------
 # Of the problem at P: its QDisc; and bounds on it, given a model to begin with.
-Solver: TypeAlias = Callable[[Problem], "Discrepancy"]
 Bound: TypeAlias = Callable[..., Bounds]
 
 
-def _methods(form: Form) -> tuple[Solver | None, tuple[Bound, str] | None]:
+def _methods(form: Form) -> tuple[Callable | None, tuple[Bound, str] | None]:
     """The solver of a form other than a search, and what bounds its QDisc, in words."""
     by_tails = _tails, tails.METHOD
     match form:
@@ -432,9 +431,8 @@ def _exact(problem: Problem) -> Discrepancy:
     """QDisc and DRate where `inflection_point` accepts the pair's g."""
     scores, g = problem.scores, problem.g
     inflection = concave_convex.inflection_point(g)
-    most_diverse = concave_convex.most_diverse_model(
-        g, inflection, scores, scores >= -np.inf
-    )
+    all_texts = np.ones(scores.size, bool)
+    most_diverse = concave_convex.most_diverse_model(g, inflection, scores, all_texts)
     q, qdisc, dominated_in, price = _best_model(problem, inflection)
     proved, upper = g.is_concave(inflection), np.inf
     if proved:
@@ -472,13 +470,10 @@ def _best_model(
     """Find the feasible model of greatest quality, its gain, dominance and price."""
     g, p, scores = problem.g, problem.p, problem.scores
     known = g, inflection, scores
-    ends = _Ends(
-        concave_convex.most_diverse_model(*known, np.isfinite(scores)),
-        concave_convex.most_diverse_model(
-            *known, np.asarray(frontier.score_gaps(scores)) == 0
-        ),
-        NOISE * np.abs(g.compiled_jet(p).value).sum(),
-    )
+    modes = np.asarray(frontier.score_gaps(scores)) == 0
+    chosen = np.isfinite(scores), modes
+    two = (concave_convex.most_diverse_model(*known, texts) for texts in chosen)
+    ends = _Ends(*two, NOISE * np.abs(g.compiled_jet(p).value).sum())
     least = problem.real_diversity
     if problem.diversity(ends.on_modes) - least >= -ends.noise:
         points = [(ends.on_modes, -np.inf)]

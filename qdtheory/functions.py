@@ -28,7 +28,14 @@ from qdtheory.formulas.numerics import limits
 from qdtheory.formulas.tracing import require_traceable
 from qdtheory.formulas.trees import Tree, ball, in_numpy
 from qdtheory.proofs.shape import is_strictly_concave
-from qdtheory.support.numbers import EPS, TINY, PerText, Scalar, within
+from qdtheory.support.numbers import (
+    EPS,
+    LEAST_PROBABILITY,
+    TINY,
+    PerText,
+    Scalar,
+    within,
+)
 
 # What a user may give as f or g, if it is not a text: code that JAX can trace.
 ScalarFunction = Callable[[Any], Array]
@@ -80,6 +87,11 @@ class Function:
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
+    def __reduce__(self) -> tuple:
+        if (QUALITIES | DIVERSITIES).get(self.name) is self:  # pickled by its name
+            return as_function, (self.name, "f")
+        return Function, (*vars(self).values(),)
+
     # --- In 64 bits ---------------------------------------------------------------
     def evaluate(self, x: ArrayLike) -> Array:
         """The value at each entry of a vector, in JAX.
@@ -117,17 +129,20 @@ class Function:
         if self.formula is not None:
             return limits(self.formula.inside, 0)
         with jax.ensure_compile_time_eval():
-            value, slope = jax.value_and_grad(self)(0.0)
-        return float(value), float(slope)
+            value, slope = map(float, jax.value_and_grad(self)(0.0))
+            rise = slope - float(jax.grad(self)(LEAST_PROBABILITY**0.5))
+        # Code has no limit: a slope that still rises this near 0 is taken as infinite.
+        return value, np.inf if rise > abs(slope) / 4 else slope
 
     @property
     def error(self) -> float:
         """Error of the value and the slope in 64 bits, relative to their size."""
         if self.formula is None:
             return np.inf
-        # A named one is written so that JAX computes it to the last digits.
-        written = self.in_jax is self.formula
-        return max(EPS, self.formula.numerics.error) if written else EPS
+        if self.in_jax is self.formula:
+            return max(EPS, self.formula.numerics.error)
+        # JAX computes a named one to the last digits, but for orders near 1.
+        return EPS / min(1, abs((self.order or 2) - 1) or 1)
 
     # --- Proved ---------------------------------------------------------------------
     def enclosure(self, low: Fraction | float, high: Fraction | float) -> list:
@@ -283,14 +298,15 @@ def Tsallis(order: float) -> Function:
     if order == 1:
         raise ValueError("order 1 is the Shannon entropy; use qdtheory.functions.SE")
 
-    def in_jax(x: ArrayLike) -> Array:
-        x = jnp.asarray(x)
-        return (x - x**order) / (order - 1)
-
     a, one = Fraction(repr(float(order))), Fraction(1)
     tree = "/", ("-", "x", ("**", "x", a)), ("-", a, one)
     name = "SDI" if order == 2 else f"Tsallis({order:g})"
-    return Function(name, Expression.of_tree(tree), in_jax, order=order)
+    return Function(name, Expression.of_tree(tree), partial(_tsallis, order), order)
+
+
+def _tsallis(order: float, x: ArrayLike) -> Array:
+    x = jnp.asarray(x)
+    return (x - x**order) / (order - 1)
 
 
 DIVERSITIES["SDI"] = SDI = Tsallis(2.0)
@@ -323,9 +339,13 @@ def minus_repeat_chance(k: int) -> Function:
     return Function(
         f"minus_repeat_chance({k})",
         formula,
-        lambda x: -jnp.asarray(x) * _hit_chance(k, x),
+        partial(_minus_repeat_chance, k),
         inflection=2 / (k + 1),
     )
+
+
+def _minus_repeat_chance(k: int, x: ArrayLike) -> Array:
+    return -jnp.asarray(x) * _hit_chance(k, x)
 
 
 def _hit_tree(n: int) -> Tree:

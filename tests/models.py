@@ -15,6 +15,7 @@ from referees.ngram_counts import ngrams_of
 from scipy.optimize import minimize
 
 import qdtheory as qd
+from qdtheory.text.partial_sums import PartialSums, merge_blocks, merge_totals
 
 # -- distributions ------------------------------------------------------------------
 
@@ -406,3 +407,9 @@ def after(q, i, j, mass):
     moved[i] += mass
     moved[j] -= mass
     return moved
+
+
+def merged(one, other):
+    """The sums of different parts of the same texts, added."""
+    totals = merge_totals(one.totals, other.totals)
+    return PartialSums(totals, merge_blocks(one.blocks, other.blocks))

@@ -5,17 +5,8 @@ import numpy as np
 import pytest
 
 import qdtheory as qd
-from qdtheory.pairs import (
-    Bleu,
-    Concave,
-    Form,
-    Kernel,
-    Pooled,
-    Separable,
-    Vendi,
-    form_of,
-    pose,
-)
+from qdtheory.forms import Bleu, Concave, Form, Kernel, Pooled, Separable, Vendi
+from qdtheory.pairs import form_of, pose
 
 TEXTS = qd.TextSpace(2, 2)
 FORMS = [

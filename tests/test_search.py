@@ -311,7 +311,7 @@ def test_bad_input(as_a_user):
     lost = qd.LinearPair(lambda p: jnp.array([-jnp.inf, 0.0]), qd.functions.NRR)
     convex, kernel = qd.SeparablePair("x", lambda x: x**2), qd.KernelPair(np.eye(3))
     refused(
-        ("one of ascent, penalty, got", partial(search, method="sgd"), qd.LL_SE, p),
+        ("one of ascent, sgd, got", partial(search, method="adam"), qd.LL_SE, p),
         ("at least 4, got 2", partial(search, num_starts=2), qd.LL_SE, p),
         ("p must sum to 1", search, qd.LL_SE, np.stack([p, 2 * p])),
         ("one vector, got shape", search, qd.LL_SE, p[None, None]),

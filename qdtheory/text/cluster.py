@@ -13,7 +13,7 @@ from functools import reduce
 from io import BytesIO
 from itertools import chain, pairwise
 from logging import CRITICAL
-from operator import attrgetter
+from operator import attrgetter, getitem
 from os import PathLike
 from os.path import getsize
 from typing import Any, NamedTuple
@@ -318,7 +318,8 @@ def sums_on(
     for name, own in lengths.items():
         scores[name] = []
         for group in range(len(own.times)):
-            known = [submit(_group, x, name, group) for x in chains if x]
+            of_text = (submit(getitem, x, name) for x in chains if x)
+            known = [submit(getitem, x, group) for x in of_text]
             scores[name].append(submit(_scores, group, known, own, real, smoothing))
     whole = reduce(merge_totals, (x.result() for x in totals))
     return whole, {name: [x.result() for x in some] for name, some in scores.items()}
@@ -357,12 +358,6 @@ def _count(
     if before is None:
         return added
     return replace(added, blocks=merge_blocks(before, added.blocks))
-
-
-def _group(
-    blocks: dict[str, tuple[GroupMatches, ...]], name: str, group: int
-) -> GroupMatches:
-    return blocks[name][group]
 
 
 def _scores(group: int, known: list[GroupMatches], *settings: Any) -> GroupScores:

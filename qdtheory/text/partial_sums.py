@@ -170,12 +170,6 @@ def count(
     return PartialSums(reduce(merge_totals, totals), blocks)
 
 
-def merge(one: PartialSums, other: PartialSums) -> PartialSums:
-    """Add the sums of different parts of the same texts."""
-    totals = merge_totals(one.totals, other.totals)
-    return PartialSums(totals, merge_blocks(one.blocks, other.blocks))
-
-
 def merge_totals(one: CorpusSums, other: CorpusSums) -> CorpusSums:
     """Add the totals of different parts of the same texts."""
     # Lengths are those of all sentences, whatever the part.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import MODEL, REAL
+from models import MODEL, REAL, merged
 from referees.corpus_metrics import one_by_one, without_each_group
 from referees.ngram_counts import counted
 from refusals import refused
@@ -14,7 +14,7 @@ from refusals import refused
 from qdtheory.text import as_corpus
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import KINDS, group_scores, groups_seen, metrics_of_sums
-from qdtheory.text.partial_sums import merge, partial_sums
+from qdtheory.text.partial_sums import partial_sums
 
 # Two more words, or as many as an order has, in each sentence: every rest has pairs.
 sentences = st.lists(
@@ -54,7 +54,7 @@ def test_metrics_without_each_group_are_those_of_the_smaller_text(
         for part in range(num_parts)
     )
     for part in parts:
-        whole = merge(part, whole)
+        whole = merged(part, whole)
     found = from_sums(whole, "x", smoothing, estimator)
     rests = [(texts, real)]
     rests += [(rest, real) for rest in without_each_group(texts)]

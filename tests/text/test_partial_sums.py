@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import MODEL, REAL
+from models import MODEL, REAL, merged
 from referees.ngram_counts import counted
 from refusals import refused
 
 from qdtheory.text import as_corpus
 from qdtheory.text.corpus import slices
 from qdtheory.text.intervals import random_groups
-from qdtheory.text.partial_sums import Sums, merge, partial_sums
+from qdtheory.text.partial_sums import Sums, partial_sums
 
 sentences = st.lists(
     st.lists(st.integers(0, 3), max_size=6), min_size=3, max_size=30
@@ -144,7 +144,7 @@ def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, ran
     parts = split(texts, real, num_parts, averaged=averaged)
     while len(parts) > 1:
         random.shuffle(parts)
-        parts.append(merge(parts.pop(), parts.pop()))
+        parts.append(merged(parts.pop(), parts.pop()))
     (merged,) = parts
     assert merged.blocks == whole.blocks
     assert merged.totals.lengths == whole.totals.lengths
