@@ -472,8 +472,10 @@ def _best_model(
     known = g, inflection, scores
     modes = np.asarray(frontier.score_gaps(scores)) == 0
     chosen = np.isfinite(scores), modes
-    two = (concave_convex.most_diverse_model(*known, texts) for texts in chosen)
-    ends = _Ends(*two, NOISE * np.abs(g.compiled_jet(p).value).sum())
+    inner, outer = (
+        concave_convex.most_diverse_model(*known, texts) for texts in chosen
+    )
+    ends = _Ends(inner, outer, NOISE * np.abs(g.compiled_jet(p).value).sum())
     least = problem.real_diversity
     if problem.diversity(ends.on_modes) - least >= -ends.noise:
         points = [(ends.on_modes, -np.inf)]

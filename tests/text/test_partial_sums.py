@@ -145,15 +145,15 @@ def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, averaged, ran
     while len(parts) > 1:
         random.shuffle(parts)
         parts.append(merged(parts.pop(), parts.pop()))
-    (merged,) = parts
-    assert merged.blocks == whole.blocks
-    assert merged.totals.lengths == whole.totals.lengths
-    assert merged.totals.spectra == whole.totals.spectra
-    assert merged.totals.reference_lengths == whole.totals.reference_lengths
+    (added,) = parts
+    assert added.blocks == whole.blocks
+    assert added.totals.lengths == whole.totals.lengths
+    assert added.totals.spectra == whole.totals.spectra
+    assert added.totals.reference_lengths == whole.totals.reference_lengths
     for one, other in [
-        (merged.totals.references, whole.totals.references),
+        (added.totals.references, whole.totals.references),
         *(
-            (getattr(merged.totals.sums[name], part.name), getattr(sums, part.name))
+            (getattr(added.totals.sums[name], part.name), getattr(sums, part.name))
             for name, sums in whole.totals.sums.items()
             for part in fields(Sums)
         ),
