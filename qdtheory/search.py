@@ -4,7 +4,7 @@ Maximise $U(Q; P) - U(P; P)$ subject to $V(Q) \ge V(P)$ by constrained mirror as
 from evolved starts. The result satisfies the constraint in 64 bits, so its gain is a
 lower bound on QDisc.
 
-Each step is a step of mirror ascent in $\log Q$ on the linearised program: with u and v
+Each step is a step of mirror ascent in $\log Q$ on the linearised problem: with u and v
 the gradients of U and V minus their means under Q, and rate r, $\log Q$ moves by
 $r (u + \eta v)$, so that V changes by $r (Cov_Q(u, v) + \eta Var_Q(v))$ to first order.
 The least price of diversity $\eta \ge 0$ that keeps the constraint is
@@ -221,7 +221,7 @@ def quality_of(pair: Pair, p: Array, q: Array) -> Array:
 def program_of(
     pair: Pair, p: Array, weights: Array | tuple[float, float], least: Array | float
 ) -> Program:
-    """The problem of one pair at one real distribution."""
+    """The program of one pair at one real distribution."""
     quality = partial(quality_of, pair, p)
     return Program(quality, pair.diversity, jnp.asarray(weights), least)
 
