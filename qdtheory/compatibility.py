@@ -517,7 +517,7 @@ def _check_points(
     # Floats overflow at some P although formulas are defined there; and where code is
     # not defined, nobody asked if another P was given.
     if metrics.exact or p is not None:
-        likely = (x for x in likely if optimality.is_defined(metrics, x))
+        likely = (x for x in likely if optimality.why_undefined(metrics, x) is None)
     if p is None:
         return _for_every_p(metrics, likely, otherwise)
     return _at_p(metrics, p, likely, otherwise)

@@ -370,11 +370,6 @@ class _Ends:
     noise: float
 
 
-def _rounding(problem: Problem, q: np.ndarray) -> float:
-    """Rounding error of the gain of a model."""
-    return NOISE * float(expected_score(problem.p + q, np.abs(problem.scores)))
-
-
 def _dominated_in(
     problem: Problem, q: np.ndarray, ends: _Ends, price: float
 ) -> Literal["quality", "diversity"] | None:
@@ -390,7 +385,7 @@ def _dominated_in(
     # near the maximum of V, where that is infinite, by the order of its square root.
     noise, p, scores = ends.noise, problem.p, problem.scores
     error = min(2 * noise * price, np.sqrt(noise) * problem.spread)
-    error += _rounding(problem, q)
+    error += NOISE * problem.magnitude(q)
     gain, at_modes = (float(expected_score(x - p, scores)) for x in (q, ends.on_modes))
     if gain > error:
         return "quality"
@@ -604,7 +599,8 @@ def _convex(problem: Problem) -> Discrepancy:
     upper += (p.size + 2) * EPS * largest
     q = _as_diverse(problem, q, ends)
     gain = max(float(expected_score(q - p, scores)), 0.0)
-    if gain > upper + CONTRADICTION * problem.spread + _rounding(problem, q):
+    beyond = CONTRADICTION * problem.spread + NOISE * problem.magnitude(q)
+    if gain > upper + beyond:
         raise interior_point.not_concave(
             f"a model gains {gain:.6g}, more than the {upper:.6g} that its tangents "
             "allow"

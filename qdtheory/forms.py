@@ -183,10 +183,13 @@ class Problem:
             return -np.inf
         return float(expected_score(np.asarray(q) - self.p, self.scores))
 
-    def rounding(self, q: PerText) -> float:
-        """Bound on the rounding error of a gain, which U(Q) and U(P) share.
+    def magnitude(self, q: PerText) -> float:
+        """The sum of the absolute terms of a gain, of U(Q) and of U(P)."""
+        return float(expected_score(self.p + q, np.abs(self.scores)))
 
-        Both are sums of N products, and of scores that are off by `score_error`.
+    def rounding(self, q: PerText) -> float:
+        """Bound on the rounding error of a gain.
+
+        U(Q) and U(P) are sums of N products, and of scores off by `score_error`.
         """
-        sizes = float(expected_score(self.p + q, np.abs(self.scores)))
-        return 4 * (self.p.size * EPS * sizes + self.score_error)
+        return 4 * (self.p.size * EPS * self.magnitude(q) + self.score_error)

@@ -141,8 +141,9 @@ class Function:
             return np.inf
         if self.in_jax is self.formula:
             return max(EPS, self.formula.numerics.error)
-        # JAX computes a named one to the last digits, but for orders near 1.
-        return EPS / min(1, abs((self.order or 2) - 1) or 1)
+        # JAX computes a named one to the last digits, but near order 1 x - x^a cancels.
+        near = 1.0 if self.order in (None, 1) else abs(self.order - 1)
+        return EPS / min(1.0, near)
 
     # --- Proved ---------------------------------------------------------------------
     def enclosure(self, low: Fraction | float, high: Fraction | float) -> list:

@@ -105,7 +105,7 @@ def in_units(
     """Rescale scores, each off by `error` at most; None if they are equal up to it."""
     low, unit = float(scores.min()), float(np.ptp(scores))
     # Below what rounding makes of equal scores, their range says nothing.
-    if unit <= scores.size * EPS * float(np.abs(scores).max()) + 2 * error:
+    if unit <= rounding_of(scores) + 2 * error:
         return None
     # U(P) = low sum(p) + unit shares . p, and U(Q) = low + unit shares . q: the
     # deviation of sum(p) from 1 is multiplied by the constant in the scores.
@@ -117,12 +117,15 @@ def in_units(
     return UnitScores(shares, float(shares @ p) + offset, unit, rounding)
 
 
+def rounding_of(scores: TextVector) -> float:
+    """Rounding of N products of scores and their sum, for a model and for P."""
+    return scores.size * EPS * float(np.abs(scores).max())
+
+
 def constant_gain(scores: TextVector, p: TextVector, error: float = 0.0) -> float:
     """Upper bound on a gain whose scores are equal up to rounding.
 
-    Besides their range it is the rounding of N products and their sum, for a model and
-    for P, at EPS / 2 each, and the mass that P lacks or has too much.
+    Besides their range and their rounding it is the mass that P lacks or has too much.
     """
-    lack = abs(math.fsum([*p.tolist(), -1.0]))
-    sizes = (scores.size * EPS + lack) * float(np.abs(scores).max())
-    return float(np.ptp(scores)) + sizes + 2 * error
+    lack = abs(math.fsum([*p.tolist(), -1.0])) * float(np.abs(scores).max())
+    return float(np.ptp(scores)) + lack + rounding_of(scores) + 2 * error

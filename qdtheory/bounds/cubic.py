@@ -203,7 +203,7 @@ def _program(problem: Problem, table: BleuTable) -> CubicProgram:
     gains, budget = scores - p @ scores, float(tensor @ p @ p @ p)
     # Of u_x and of U(P): the errors of both scores, as `score_error` counts two units
     # of roundoff (EPS) where one is due, and the sum of N products.
-    error = problem.score_error + n * EPS * float(np.abs(scores).max())
+    error = problem.score_error + bounds.rounding_of(scores)
     # One number for each multiset of three texts: that of its ascending indices.
     key = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
     code = (key[0] * n + key[1]) * n + key[2]

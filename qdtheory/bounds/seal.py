@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from flint import ctx
 
-from qdtheory.forms import Problem, expected_score
+from qdtheory.forms import Problem
 from qdtheory.formulas.code import only_tried
 from qdtheory.formulas.trees import PRECISION, ball
 from qdtheory.support.numbers import CERTIFIED, EPS, EXACT, NOISE
@@ -49,8 +49,7 @@ def seal(
 def distinguishable(posed: Problem, q: np.ndarray) -> float:
     """The difference of two gains at which a result is not exact."""
     # Of U(Q) - U(P), whose rounding error is a share of the sizes of both sums.
-    sizes = float(expected_score(posed.p + q, np.abs(posed.scores)))
-    return max(EXACT * _unit(posed), NOISE * sizes)
+    return max(EXACT * _unit(posed), NOISE * posed.magnitude(q))
 
 
 def _unit(posed: Problem) -> float:

@@ -98,25 +98,24 @@ class Metrics(Protocol):
 
 
 # --- The conditions -------------------------------------------------------------------
-def is_defined(metrics: Metrics, p: TextVector) -> bool:
-    """Whether the metrics and their gradients are finite at P, as the tests need."""
-    return bool(
-        np.isfinite(metrics.gradients(p)).all()
-        and np.isfinite(metrics.values(p, p[None])).all()
-    )
-
-
-def examine(metrics: Metrics, p: TextVector) -> Finding:
-    """Apply the first-order condition at one positive P, then the second-order one."""
-    gradients = metrics.gradients(p)
-    for name, gradient in zip(metrics.names, gradients, strict=True):
+def why_undefined(metrics: Metrics, p: TextVector) -> str | None:
+    """What is not finite at P and has to be for the tests; None if all is."""
+    for name, gradient in zip(metrics.names, metrics.gradients(p), strict=True):
         if not (finite := np.isfinite(gradient)).all():
-            raise ValueError(
+            return (
                 f"{name} is not finite at P_i = {p[~finite][0]:.6g}; the tests need "
                 "metrics with finite derivatives at every interior P"
             )
     if not np.isfinite(metrics.values(p, p[None])).all():
-        raise ValueError("U or V is not finite at P, where the tests need them")
+        return "U or V is not finite at P, where the tests need them"
+    return None
+
+
+def examine(metrics: Metrics, p: TextVector) -> Finding:
+    """Apply the first-order condition at one positive P, then the second-order one."""
+    if (why := why_undefined(metrics, p)) is not None:
+        raise ValueError(why)
+    gradients = metrics.gradients(p)
     # Q - P is zero-sum, so that a constant added to a gradient changes nothing.
     u, v = (gradient - gradient.mean() for gradient in gradients)
     norm_u, norm_v = float(np.linalg.norm(u)), float(np.linalg.norm(v))
