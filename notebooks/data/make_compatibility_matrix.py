@@ -80,58 +80,60 @@ def real(seed: int, sigma: float) -> np.ndarray:
 # --- The metrics ------------------------------------------------------------------
 
 
-def ngram_shares(n: int) -> np.ndarray:
-    return np.asarray(qd.ngrams.ngram_matrix(SPACE, n)) / (3 - n + 1)
+def ngram_shares(space: qd.TextSpace, n: int) -> np.ndarray:
+    return np.asarray(qd.ngrams.ngram_matrix(space, n)) / (3 - n + 1)
 
 
-def qualities() -> dict[tuple[str, int | None], Callable]:
+def qualities(
+    space: qd.TextSpace = SPACE,
+) -> dict[tuple[str, int | None], Callable]:
     """Name and references to the function from P to the scores of the texts."""
     named = {(name, None): jax.vmap(f) for name, f in QUALITIES.items()}
     found: dict[tuple[str, int | None], Callable] = {("LL", None): named["LL", None]}
     for k in (1, 0):
-        projection = partial(markov_projection, SPACE, order=k)
+        projection = partial(markov_projection, space, order=k)
         found[f"Markov-{k} LL", None] = lambda p, m=projection: jnp.log(m(p))
     found |= named
     for n in (1, 2):
-        found[f"CR-{n}", None] = qd.pairs.ngram_pair(SPACE, n).text_quality
+        found[f"CR-{n}", None] = qd.pairs.ngram_pair(space, n).text_quality
     for n in (1, 2, 3):
         for references in (1, 2, 10, 100):
-            score = partial(text_bleu, bleu_table(SPACE, n))
+            score = partial(text_bleu, bleu_table(space, n))
             found[f"BLEU-{n}", references] = partial(score, num_references=references)
     found["Match", NUM_TEXTS - 1] = qd.pairs.distinct_k_pair(NUM_TEXTS).text_quality
-    found["Class LL", None] = class_pair().text_quality
-    found["Vendi LL", None] = qd.VendiPair(cosines()).text_quality
-    for name, kernel in kernels().items():
+    found["Class LL", None] = class_pair(space).text_quality
+    found["Vendi LL", None] = qd.VendiPair(cosines(space)).text_quality
+    for name, kernel in kernels(space).items():
         if name not in ("LZ78", "Self-repetition"):
             found[name, 1] = qd.KernelPair(kernel).text_quality
     return found
 
 
 @cache
-def class_pair() -> qd.PooledPair:
+def class_pair(space: qd.TextSpace) -> qd.PooledPair:
     """LL-SE of the 20 bags of words: a text means the same in any order."""
-    bags = np.sort(SPACE.tokens, axis=1)
+    bags = np.sort(space.tokens, axis=1)
     classes = np.unique(bags, axis=0, return_inverse=True)[1].ravel()
     return qd.PooledPair(qd.LL_SE, classes)
 
 
 @cache
-def cosines() -> np.ndarray:
+def cosines(space: qd.TextSpace) -> np.ndarray:
     """Cosine of the counts of words of each two texts."""
-    counts = np.asarray(qd.ngrams.ngram_matrix(SPACE, 1), float)
+    counts = np.asarray(qd.ngrams.ngram_matrix(space, 1), float)
     unit = counts / np.linalg.norm(counts, axis=0)
     return unit.T @ unit
 
 
 @cache
-def kernels() -> dict[str, np.ndarray]:
+def kernels(space: qd.TextSpace) -> dict[str, np.ndarray]:
     """Similarities of two texts in use since 2020."""
-    has = np.asarray(qd.ngrams.ngram_matrix(SPACE, 2)) > 0
-    ratios = compression_table(SPACE, 2)
+    has = np.asarray(qd.ngrams.ngram_matrix(space, 2)) > 0
+    ratios = compression_table(space, 2)
     return {
-        "Cosine^2": cosines() ** 2,
-        "ROUGE-L": metrics.lcs_kernel(SPACE),
-        "Edit": metrics.edit_kernel(SPACE),
+        "Cosine^2": cosines(space) ** 2,
+        "ROUGE-L": metrics.lcs_kernel(space),
+        "Edit": metrics.edit_kernel(space),
         "Self-repetition": np.log1p((has.T.astype(int) @ has).astype(float)),
         "LZ78": (ratios + ratios.T) / 2,
     }
@@ -147,7 +149,7 @@ class Diversity:
     value: Callable
 
 
-def diversities() -> list[Diversity]:
+def diversities(space: qd.TextSpace = SPACE) -> list[Diversity]:
     # SDI is NRR but for a linear term, which no verdict depends on.
     found = [
         Diversity(name, None, "convex", g.total)
@@ -155,30 +157,30 @@ def diversities() -> list[Diversity]:
         if name != "SDI"
     ]
     for n in (1, 2):
-        shares = ngram_shares(n)
+        shares = ngram_shares(space, n)
         nrr = lambda q, a=shares: -jnp.square(a @ q).sum()  # noqa: E731
         found.append(Diversity(f"NRR-{n}", None, "convex", nrr))
     for n in (1, 2):
-        distinct = partial(qd.ngrams.expected_distinct, SPACE, n=n, num_texts=NUM_TEXTS)
+        distinct = partial(qd.ngrams.expected_distinct, space, n=n, num_texts=NUM_TEXTS)
         found.append(Diversity(f"Distinct-{n}", None, "convex", distinct))
     # With one reference Self-BLEU-1 is a positive semidefinite kernel, and Self-BLEU-3
     # the chance of a repeated text, NRR.
     methods = {(1, 1): "convex", (2, 1): "search", (1, 2): "search", (2, 2): "search"}
     methods[3, 2] = "separable"
     for (n, k), method in methods.items():
-        value = qd.BleuPair(SPACE, n, 1, k).diversity
+        value = qd.BleuPair(space, n, 1, k).diversity
         found.append(Diversity(f"NSBLEU-{n}", k, method, value))
     # The log of Vendi of order 1; minus the inverse of that of order 2 is NCosine^2.
     for name, value in {
         f"distinct_{NUM_TEXTS}": qd.pairs.distinct_k_pair(NUM_TEXTS).diversity,
-        "Class SE": class_pair().diversity,
-        "log Vendi": qd.VendiPair(cosines()).diversity,
+        "Class SE": class_pair(space).diversity,
+        "log Vendi": qd.VendiPair(cosines(space)).diversity,
         "N-gram diversity": lambda q: sum(
-            qd.ngrams.expected_distinct(SPACE, q, n, NUM_TEXTS) for n in (1, 2, 3)
+            qd.ngrams.expected_distinct(space, q, n, NUM_TEXTS) for n in (1, 2, 3)
         ),
     }.items():
         found.append(Diversity(name, None, "convex", value))
-    for name, kernel in kernels().items():
+    for name, kernel in kernels(space).items():
         method = "convex" if name == "Cosine^2" else "search"
         value = qd.KernelPair(kernel).diversity
         found.append(Diversity(f"N{name}", 1, method, value))
@@ -276,8 +278,8 @@ def discrepancy(
     diversity: Diversity, p: np.ndarray, scores: np.ndarray
 ) -> qd.discrepancy.Discrepancy:
     if diversity.method == "search":
-        if diversity.name[1:] in kernels():
-            of: Any = qd.KernelPair(kernels()[diversity.name[1:]])
+        if diversity.name[1:] in kernels(SPACE):
+            of: Any = qd.KernelPair(kernels(SPACE)[diversity.name[1:]])
         else:
             order, k = int(diversity.name[-1]), diversity.self_references
             of = qd.BleuPair(SPACE, order, 1, k)

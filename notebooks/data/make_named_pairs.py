@@ -25,7 +25,7 @@ import tables
 import qdtheory as qd
 from qdtheory.catalogue.metrics import find_order, titled
 
-PATH = "../../qdtheory/theory/named_pairs.csv"
+PATH = "../../qdtheory/catalogue/names.csv"
 LENGTH, WORDS, TOTALS = 3, (2, 3), (10**3, 10**4, 10**5, 10**6)
 LEAST = 1e-9  # a gain: sums of 27 terms round at 1e-14
 PLAIN = 1e-3  # a gain in units of the spread of scores and slopes under P
@@ -65,19 +65,17 @@ def whole(q: np.ndarray, total: int) -> np.ndarray:
 
 def world(words: int) -> tuple[np.ndarray, dict, dict]:
     """P in thousandths, scores and diversities over the texts of so many words."""
-    matrix.SPACE = qd.TextSpace(words, LENGTH)
-    for cached in (matrix.class_pair, matrix.cosines, matrix.kernels):
-        cached.cache_clear()
-    size = words**LENGTH
-    p = whole(np.random.default_rng(words).dirichlet(np.full(size, 4.0)), TOTALS[0])
+    space = qd.TextSpace(words, LENGTH)
+    rng = np.random.default_rng(words)
+    p = whole(rng.dirichlet(np.full(space.num_texts, 4.0)), TOTALS[0])
     real = jnp.asarray(p / p.sum())
     scores = {
         (name, str(n or "")): np.asarray(f(real))
-        for (name, n), f in matrix.qualities().items()
+        for (name, n), f in matrix.qualities(space).items()
     }
     values = {
         (v.name, str(v.self_references or "")): jax.jit(v.value)
-        for v in matrix.diversities()
+        for v in matrix.diversities(space)
     }
     return p, scores, values
 
