@@ -26,10 +26,10 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from qdtheory.bleu_formula import (
     Smoothing,
     bleu_of_matches,
-    check_smoothing,
     matches,
+    require_smoothing,
 )
-from qdtheory.distributions import check_distributions, check_positive
+from qdtheory.distributions import as_distributions, require_positive
 from qdtheory.ngrams import ngram_matrix
 from qdtheory.spaces import TextSpace, require_space
 from qdtheory.support.numbers import (
@@ -94,10 +94,10 @@ def expected_bleu(
         [0.75, 0.0]
     """
     require_space(space)
-    check_positive(max_order=max_order)
+    require_positive(max_order=max_order)
     tables = [bleu_table(space, n, smoothing) for n in range(1, max_order + 1)]
-    check_references("num_references", num_references)
-    q, p = check_distributions(space.num_texts, q=q, p=p)
+    require_references("num_references", num_references)
+    q, p = as_distributions(space.num_texts, q=q, p=p)
     return jnp.stack([q @ text_bleu(table, p, num_references) for table in tables])
 
 
@@ -138,7 +138,7 @@ def expected_self_bleu(
     return expected_bleu(space, q, q, max_order, num_references, smoothing)
 
 
-def check_references(name: str, number: Number) -> None:
+def require_references(name: str, number: Number) -> None:
     """Raise unless a number of texts is a whole number from 1 on, or traced."""
     require("a whole number", **{name: number})
     if not isinstance(number, jax.Array) and not (number >= 1 and number % 1 == 0):
@@ -215,8 +215,8 @@ def bleu_table(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> BleuTable:
     """Build the sets and weights of the closed form, cached per space and order."""
-    check_positive(max_order=max_order)
-    check_smoothing(smoothing)
+    require_positive(max_order=max_order)
+    require_smoothing(smoothing)
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is identified by the sum of its members' random 64-bit numbers.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")

@@ -73,7 +73,7 @@ def closest_length(
     return np.where(np.isinf(closest), np.nan, closest)
 
 
-def check_smoothing(smoothing: Smoothing) -> None:
+def require_smoothing(smoothing: Smoothing) -> None:
     """Raise unless smoothing is known."""
     if smoothing not in (None, "epsilon"):
         raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')

@@ -33,7 +33,7 @@ from qdtheory.proofs.kernel_criterion import (
     kernel_criterion,
     rounding_doubt,
 )
-from qdtheory.proofs.shape import check_smooth
+from qdtheory.proofs.shape import why_not_smooth
 from qdtheory.support.layout import Summary, number
 from qdtheory.support.numbers import PerText
 from qdtheory.support.records import Display, Record
@@ -194,10 +194,10 @@ def check_compatibility(
     note = ""
     if p is not None:
         why = ": at zeros the tests do not apply"
-        given, p = p, np.asarray(distributions.check_interior(p, why, num_texts))
+        given, p = p, np.asarray(distributions.as_interior(p, why, num_texts))
         num_texts, note = p.size, distributions.rounding_note(given, p)
     if num_texts is not None:
-        distributions.check_positive(num_texts=num_texts)
+        distributions.require_positive(num_texts=num_texts)
     form = pairs.form_of(pair)
     verdict = _checked(form, p, num_texts)
     if form.code and verdict.compatible is None:
@@ -276,7 +276,9 @@ def _check_formulas(
     num_texts: int | None,
 ) -> Verdict:
     """Try to prove compatibility for every P, then search for a witness."""
-    rough = [why for h, name in ((f, "f"), (g, "g")) if (why := check_smooth(h, name))]
+    rough = [
+        why for h, name in ((f, "f"), (g, "g")) if (why := why_not_smooth(h, name))
+    ]
     proof = theorem_3.prove_theorem_3(f, g)
     if not rough and (verdict := _by_proofs(f, g, proof, num_texts)) is not None:
         return verdict

@@ -41,12 +41,12 @@ from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.seal import distinguishable, seal
-from qdtheory.distributions import check_distribution, rounding_note
+from qdtheory.distributions import as_distribution, rounding_note
 from qdtheory.forms import Form, Functional, Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
 from qdtheory.pairs import BleuPair, Pair, as_pair
-from qdtheory.search import NUM_STARTS, Search, search_posed
+from qdtheory.search import NUM_STARTS, Search, search_each
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     CONTRADICTION,
@@ -241,10 +241,10 @@ def certify(
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(found, Discrepancy):
-        _check_subject(as_pair(pair), problem.p, found)
+        _require_subject(as_pair(pair), problem.p, found)
         return _certified(problem, found, **limits)
     start = problem.p if found is None else found
-    start = np.asarray(check_distribution(start, "found", problem.p.size))
+    start = np.asarray(as_distribution(start, "found", problem.p.size))
     bounds = bound(problem, start, **limits)
     return replace(bounds, reason=bounds.reason + rounding_note(p, problem.p))
 
@@ -300,7 +300,7 @@ def _solve(problem: Problem, method: Method | None, num_starts: int) -> Discrepa
             stopped = f"The exact solver stopped: {error}. "
     if result is None:
         way = "sgd" if method == "sgd" else "ascent"
-        search = search_posed([problem], method=way, num_starts=num_starts)
+        search = search_each([problem], method=way, num_starts=num_starts)
         result = _searched(problem, jax.tree.map(lambda x: x[0], search))
     reason = stopped + result.reason
     if result.drate is None:
@@ -722,7 +722,7 @@ def _refuse_limits(limits: dict[str, Any]) -> None:
         )
 
 
-def _check_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
+def _require_subject(pair: Pair, p: ArrayLike, found: Discrepancy) -> None:
     """Raise if a result belongs to another problem."""
     advice = 'call quality_discrepancy(pair, p, method="certified"), which does both'
     if not _is_same(pair, found.pair):

@@ -58,7 +58,7 @@ def require_x64() -> None:
         )
 
 
-def check_vector(
+def as_vector(
     x: ArrayLike | Sequence[Number], name: str, size: int | None = None
 ) -> Array:
     """Return `x` as a JAX vector of float64 after checking its type and shape."""
@@ -104,7 +104,7 @@ def _as_array(x: Any, name: str) -> Any:
         ) from None
 
 
-def check_distribution(
+def as_distribution(
     p: ArrayLike | Sequence[Number], name: str = "p", size: int | None = None
 ) -> Array:
     r"""Check that `p` is a distribution and return it as a JAX array of float64.
@@ -115,11 +115,11 @@ def check_distribution(
     64 bits, with a warning.
     """
     given = _as_array(p, name)
-    p = check_vector(given, name, size)
+    p = as_vector(given, name, size)
     if isinstance(p, Tracer):
         return p
     values = np.asarray(p)
-    check_finite(values, name)
+    require_finite(values, name)
     if values.min() < 0:
         raise ValueError(
             f"{name} must be nonnegative, got {values.min():.6g} at index "
@@ -139,14 +139,14 @@ def check_distribution(
 
 
 def rounding_note(p: ArrayLike, checked: ArrayLike) -> str:
-    """What a reason adds if `check_distribution` did not return `p` unchanged."""
+    """What a reason adds if `as_distribution` did not return `p` unchanged."""
     same = np.array_equal(np.asarray(p, float), np.asarray(checked))
     return "" if same else f" Note: p {IN_32_BITS}."
 
 
-def check_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Array:
+def as_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Array:
     """Check that `p` is a distribution without zeros, for a reason that is told."""
-    p = check_distribution(p, "p", size)
+    p = as_distribution(p, "p", size)
     if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
         raise ValueError(
             f"p must be positive everywhere{why}; leave out the texts of probability 0"
@@ -154,18 +154,18 @@ def check_interior(p: ArrayLike, why: str = "", size: int | None = None) -> Arra
     return p
 
 
-def check_distributions(
+def as_distributions(
     size: int | None = None, **named: ArrayLike | Sequence[Number]
 ) -> list[Array]:
     """Check distributions over the same texts."""
     checked = []
     for name, p in named.items():
-        checked.append(check_distribution(p, name, size))
+        checked.append(as_distribution(p, name, size))
         size = checked[0].size
     return checked
 
 
-def check_positive(**numbers: Any) -> None:
+def require_positive(**numbers: Any) -> None:
     """Raise unless whole numbers are at least 1."""
     within(low=-np.inf, **numbers)  # they are numbers
     for name, number in numbers.items():
@@ -173,7 +173,7 @@ def check_positive(**numbers: Any) -> None:
             raise ValueError(f"{name} must be at least 1, got {number}")
 
 
-def check_finite(values: np.ndarray, name: str) -> None:
+def require_finite(values: np.ndarray, name: str) -> None:
     """Raise where an entry of a vector or a matrix is not finite."""
     bad = np.argwhere(~np.isfinite(values)).tolist()
     if bad:
@@ -197,10 +197,10 @@ def normalize(weights: Real[ArrayLike, " texts"] | Sequence[Number]) -> TextArra
         >>> normalize([2, 1, 1]).tolist()
         [0.5, 0.25, 0.25]
     """
-    weights = check_vector(weights, "weights")
+    weights = as_vector(weights, "weights")
     if not isinstance(weights, Tracer):
         values = np.asarray(weights)
-        check_finite(values, "weights")
+        require_finite(values, "weights")
         if values.min() < 0:
             raise ValueError(f"weights must be nonnegative, got {values.min():.6g}")
         if values.max() == 0:
@@ -244,7 +244,7 @@ def temper(p: PerText, beta: Number) -> TextArray:
         >>> print(temper(np.array([0.8, 0.2]), 0.5).round(4))
         [0.6667 0.3333]
     """
-    p = check_distribution(p)
+    p = as_distribution(p)
     within(beta=beta, low=0)
     return _tempered(p, beta)
 
@@ -275,7 +275,7 @@ def mix(p: PerText, q: PerText, epsilon: Number) -> TextArray:
         >>> mix(np.array([1.0, 0.0]), np.array([0.5, 0.5]), 0.2).tolist()
         [0.9, 0.1]
     """
-    p, q = check_distributions(p=p, q=q)
+    p, q = as_distributions(p=p, q=q)
     within(epsilon=epsilon, low=0, high=1)
     return (1 - epsilon) * p + epsilon * q
 
@@ -296,7 +296,7 @@ def entropy(p: PerText) -> Scalar:
         >>> float(entropy(np.array([0.5, 0.5])).round(6))
         0.693147
     """
-    return _entropy(check_distribution(p))
+    return _entropy(as_distribution(p))
 
 
 @jax.jit
@@ -323,8 +323,8 @@ def sample(key: PRNGKeyArray, p: PerText, num_samples: int) -> Int[Array, " samp
         >>> sample(jax.random.key(0), np.array([0.0, 1.0]), 3).tolist()
         [1, 1, 1]
     """
-    p = check_distribution(p)
-    check_positive(num_samples=num_samples)
+    p = as_distribution(p)
+    require_positive(num_samples=num_samples)
     cumulative = jnp.cumsum(p)
     # For a uniform on (0, total], the first index whose cumulative sum reaches it has
     # positive probability, even with zeros at either end.

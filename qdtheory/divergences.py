@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array
 
-from qdtheory.distributions import check_distributions
+from qdtheory.distributions import as_distributions
 from qdtheory.support.numbers import Number, PerText, Scalar, within
 
 
@@ -72,7 +72,7 @@ def kl_divergence(a: PerText, b: PerText) -> Scalar:
         >>> float((kl_divergence(a, b) / np.log(2)).round(10))
         0.5849625007
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return _kl_terms(a, b).sum()
 
 
@@ -98,7 +98,7 @@ def jeffreys_divergence(a: PerText, b: PerText) -> Scalar:
         >>> float((jeffreys_divergence(a, b) / np.log(3)).round(12))
         1.0
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return (_kl_terms(a, b) + _kl_terms(b, a)).sum()
 
 
@@ -131,7 +131,7 @@ def renyi_divergence(a: PerText, b: PerText, order: int | float) -> Scalar:
         >>> float((renyi_divergence(a, b, order=3) / np.log(4)).round(12))
         1.0
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     within(order=order, low=0, ends="()")
     return _kl_terms(a, b).sum() if order == 1 else _renyi(a, b, order)
 
@@ -177,7 +177,7 @@ def cross_entropy(a: PerText, b: PerText) -> Scalar:
         >>> float(cross_entropy(a, a).round(6))
         0.693147
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return _cross_entropy(a, b)
 
 
@@ -209,7 +209,7 @@ def jensen_shannon_divergence(a: PerText, b: PerText) -> Scalar:
         >>> float(jensen_shannon_divergence(a, b).round(6))
         0.693147
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     m = (a + b) / 2
     return (_kl_terms(a, m) + _kl_terms(b, m)).sum() / 2
 
@@ -232,7 +232,7 @@ def total_variation(a: PerText, b: PerText) -> Scalar:
         >>> float(total_variation(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
         0.25
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return jnp.abs(a - b).sum() / 2
 
 
@@ -254,7 +254,7 @@ def hellinger_distance(a: PerText, b: PerText) -> Scalar:
         >>> float(hellinger_distance(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
         1.0
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return _sqrt(_squared_hellinger(a, b))
 
 
@@ -287,7 +287,7 @@ def bhattacharyya_distance(a: PerText, b: PerText) -> Scalar:
         >>> float(jnp.exp(-bhattacharyya_distance(a, b)).round(10))
         0.9659258263
     """
-    a, b = check_distributions(a=a, b=b)
+    a, b = as_distributions(a=a, b=b)
     return _bhattacharyya(a, b)
 
 

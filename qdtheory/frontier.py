@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.argmax import order_two_moments, require_concave, solver
-from qdtheory.distributions import check_distribution
+from qdtheory.distributions import as_distribution
 from qdtheory.forms import expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.functions import Function
@@ -329,7 +329,7 @@ def kkt_residual(pair: SummedPair, p: PerText, optimum: ParetoOptimum) -> Scalar
     """
     pair = as_pair(pair)
     scores = _scores(pair, p)
-    q = check_distribution(optimum.q, "optimum.q", scores.size)
+    q = as_distribution(optimum.q, "optimum.q", scores.size)
     return _kkt_violation(pair.g, scores, q, optimum.w, optimum.b)
 
 

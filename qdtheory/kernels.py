@@ -17,7 +17,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bleu import bleu_table, text_bleu
 from qdtheory.bleu_formula import Smoothing
-from qdtheory.distributions import check_finite
+from qdtheory.distributions import require_finite
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     EPS,
@@ -29,7 +29,7 @@ from qdtheory.support.numbers import (
 )
 
 
-def check_kernel(kernel: Any) -> None:
+def require_kernel(kernel: Any) -> None:
     """Raise unless a kernel is a float64 array, square, finite and symmetric."""
     if not isinstance(kernel, np.ndarray | jax.Array) or kernel.dtype != np.float64:
         got = getattr(kernel, "dtype", type(kernel).__name__)
@@ -43,7 +43,7 @@ def check_kernel(kernel: Any) -> None:
             f"got shape {kernel.shape}"
         )
     values = np.asarray(kernel)
-    check_finite(values, "kernel")
+    require_finite(values, "kernel")
     asymmetry = np.abs(values - values.T)
     if asymmetry.max() > NOISE * np.abs(values).max():
         i, j = np.unravel_index(asymmetry.argmax(), values.shape)
@@ -100,7 +100,7 @@ def bleu_of_pairs(
 def features_of(kernel: TextMatrix) -> Float[np.ndarray, "texts features"]:
     """Features of texts, unit vectors whose inner products are a similarity."""
     kernel = np.asarray(kernel, dtype=float)
-    check_kernel(kernel)
+    require_kernel(kernel)
     if np.abs(np.diag(kernel) - 1).max() > NOISE:
         raise ValueError(
             "kernel must be 1 on the diagonal, the similarity of a text to itself; "

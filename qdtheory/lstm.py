@@ -16,10 +16,10 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 
 from qdtheory.distributions import (
-    check_distribution,
-    check_finite,
-    check_positive,
+    as_distribution,
     fingerprint,
+    require_finite,
+    require_positive,
     require_x64,
 )
 from qdtheory.spaces import TextSpace, require_space
@@ -136,8 +136,8 @@ class LSTMLanguageModel(Record):
             Yu et al. 2017; Li et al. 2020, section 6.1 (sigma = .5, 1, 2).
         """
         require_x64()
-        check_positive(vocab_size=vocab_size)
-        check_positive(embedding_size=embedding_size, hidden_size=hidden_size)
+        require_positive(vocab_size=vocab_size)
+        require_positive(embedding_size=embedding_size, hidden_size=hidden_size)
         within(sigma=sigma, low=0, ends="()")
         shapes = _shapes(vocab_size, embedding_size, hidden_size)
         keys = jax.random.split(key, len(shapes))
@@ -177,7 +177,7 @@ class LSTMLanguageModel(Record):
         for name, value, shape in zip(_SEQGAN_NAMES, values, expected):
             if value.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, got {value.shape}")
-            check_finite(value, name)
+            require_finite(value, name)
         kinds = (
             np.concatenate(values[1 + kind : 13 : 3], axis=-1) for kind in range(3)
         )
@@ -266,7 +266,7 @@ class LSTMLanguageModel(Record):
                 words, a text is empty, padding occurs inside a text or without an end
                 token, or the temperature is not positive and finite.
         """
-        self._check_tokens(tokens)
+        self._require_tokens(tokens)
         within(temperature=temperature, low=0, ends="()")
         return _log_probability(self, jnp.asarray(tokens), temperature)
 
@@ -289,11 +289,11 @@ class LSTMLanguageModel(Record):
             ValueError: a number is below 1, or the temperature is not positive and
                 finite.
         """
-        check_positive(num_texts=num_texts, length=length)
+        require_positive(num_texts=num_texts, length=length)
         within(temperature=temperature, low=0, ends="()")
         return _sample(self, key, num_texts, length, temperature)
 
-    def _check_tokens(self, tokens: ArrayLike) -> None:
+    def _require_tokens(self, tokens: ArrayLike) -> None:
         if isinstance(tokens, Tracer):
             return
         tokens = np.asarray(tokens)
@@ -371,7 +371,7 @@ def _length_weights(
 ) -> Array | None:
     if length_probabilities is not None:
         name = "length_probabilities"
-        return check_distribution(length_probabilities, name, len(space.lengths))
+        return as_distribution(length_probabilities, name, len(space.lengths))
     if len(space.lengths) > 1:
         raise ValueError(
             f"a model without an end token says nothing about lengths {space.lengths}; "

@@ -14,9 +14,9 @@ from jaxtyping import Array, ArrayLike, Float, Shaped
 from numpy.typing import DTypeLike
 
 from qdtheory.distributions import (
-    check_distribution,
-    check_distributions,
-    check_positive,
+    as_distribution,
+    as_distributions,
+    require_positive,
 )
 from qdtheory.spaces import TextSpace, require_space
 from qdtheory.support.numbers import PerText, Scalar
@@ -48,7 +48,7 @@ def coverage_rate(q: PerText, p: PerText) -> Scalar:
         >>> float(coverage_rate(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
         0.5
     """
-    return jnp.vdot(*check_distributions(q=q, p=p))
+    return jnp.vdot(*as_distributions(q=q, p=p))
 
 
 def negative_repetition_rate(q: PerText) -> Scalar:
@@ -77,7 +77,7 @@ def negative_repetition_rate(q: PerText) -> Scalar:
         >>> float(negative_repetition_rate(np.array([0.5, 0.5])))
         -0.5
     """
-    q = check_distribution(q, "q")
+    q = as_distribution(q, "q")
     return -jnp.vdot(q, q)
 
 
@@ -110,7 +110,7 @@ def cnd(q: PerText, p: PerText) -> Scalar:
         >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
         2.0
     """
-    q, p = check_distributions(q=q, p=p)
+    q, p = as_distributions(q=q, p=p)
     difference = q - p
     return jnp.vdot(difference, difference)
 
@@ -155,8 +155,8 @@ def ms_jaccard(
         [1.0, 0.5774]
     """
     require_space(space)
-    q, p = check_distributions(space.num_texts, q=q, p=p)
-    check_positive(max_order=max_order)
+    q, p = as_distributions(space.num_texts, q=q, p=p)
+    require_positive(max_order=max_order)
     indices = jnp.stack([_jaccard(space, q, p, n) for n in range(1, max_order + 1)])
     # The geometric means (J_1 .. J_n)^(1/n), and 0 once an index is 0.
     logs = jnp.log(jnp.where(indices > 0, indices, 1.0))
@@ -218,8 +218,8 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
         >>> float(expected_distinct(space, np.array([0.5, 0.5]), 1, num_texts=2))
         0.75
     """
-    q = check_distribution(q, "q", space.num_texts)
-    check_positive(num_texts=num_texts)
+    q = as_distribution(q, "q", space.num_texts)
+    require_positive(num_texts=num_texts)
     contains = ngram_matrix(space, n) > 0
     if len(space.lengths) == 1:
         different = chance_seen((jnp.asarray(contains) * q).sum(axis=1), num_texts)

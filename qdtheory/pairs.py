@@ -22,9 +22,9 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
 from qdtheory import forms
-from qdtheory.bleu import BleuTable, bleu_table, check_references, text_bleu
+from qdtheory.bleu import BleuTable, bleu_table, require_references, text_bleu
 from qdtheory.bleu_formula import Smoothing
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.forms import Form, Functional, Problem, expected_score, given_scores
 from qdtheory.formulas.code import Code, as_it_is_now
 from qdtheory.formulas.tracing import require_traceable, require_values
@@ -42,10 +42,10 @@ from qdtheory.functions import (
     minus_repeat_chance,
 )
 from qdtheory.kernels import (
-    check_kernel,
     density_matrix,
     features_of,
     matrix_log,
+    require_kernel,
     von_neumann_entropy,
 )
 from qdtheory.spaces import TextSpace, pool_to_distribution, require_space
@@ -155,7 +155,7 @@ class LinearPair:
 
     def text_quality(self, p: PerText) -> TextArray:
         r"""Return the score $\phi_i(P)$ of each text, finite or $-\infty$."""
-        p = check_distribution(p)
+        p = as_distribution(p)
         return one_score_a_text(self.scores(p), p, "scores")
 
     def quality(self, q: PerText, p: PerText) -> Scalar:
@@ -164,11 +164,11 @@ class LinearPair:
         It is $-\infty$ if q puts mass on a text of score $-\infty$.
         """
         scores = self.text_quality(p)
-        return expected_score(check_distribution(q, "q", scores.size), scores)
+        return expected_score(as_distribution(q, "q", scores.size), scores)
 
     def diversity(self, q: PerText) -> Scalar:
         r"""$V(Q) = \sum_i g(Q_i)$."""
-        return self.g.total(check_distribution(q, "q"))
+        return self.g.total(as_distribution(q, "q"))
 
 
 @jax.tree_util.register_dataclass
@@ -214,7 +214,7 @@ class SeparablePair:
 
     def text_quality(self, p: PerText) -> TextArray:
         """Return the score f(P_i) of each text; see `LinearPair.text_quality`."""
-        return self.f.evaluate(check_distribution(p))
+        return self.f.evaluate(as_distribution(p))
 
     # Shared by all pairs with scores and a separable diversity.
     quality = LinearPair.quality
@@ -263,9 +263,9 @@ class ConcavePair:
 
         It is $-\infty$ if q puts mass on a text of score $-\infty$.
         """
-        p = check_distribution(p)
+        p = as_distribution(p)
         scores = one_score_a_text(self.text_quality(p), p, "text_quality")
-        return expected_score(check_distribution(q, "q", p.size), scores)
+        return expected_score(as_distribution(q, "q", p.size), scores)
 
 
 def compatible_quality(diversity: Functional, name: str | None = None) -> ConcavePair:
@@ -301,7 +301,7 @@ def compatible_quality(diversity: Functional, name: str | None = None) -> Concav
 
 
 def _minus_gradient(diversity: Functional, p: ArrayLike) -> Array:
-    return -jax.grad(diversity)(check_distribution(p))
+    return -jax.grad(diversity)(as_distribution(p))
 
 
 def one_score_a_text(scores: ArrayLike, p: ArrayLike, name: str) -> Array:
@@ -356,20 +356,20 @@ class KernelPair:
 
     def __post_init__(self) -> None:
         if is_concrete(self.kernel):
-            check_kernel(self.kernel)
+            require_kernel(self.kernel)
 
     def text_quality(self, p: PerText) -> TextArray:
         """Return the expected similarity K p of each text to a real text."""
         kernel = jnp.asarray(self.kernel)
-        return kernel @ check_distribution(p, "p", len(kernel))
+        return kernel @ as_distribution(p, "p", len(kernel))
 
     def quality(self, q: PerText, p: PerText) -> Scalar:
         """Expected similarity Q'KP of a model text and a real text."""
-        return check_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
+        return as_distribution(q, "q", len(self.kernel)) @ self.text_quality(p)
 
     def diversity(self, q: PerText) -> Scalar:
         """Minus the expected similarity Q'KQ of two model texts."""
-        q = check_distribution(q, "q", len(self.kernel))
+        q = as_distribution(q, "q", len(self.kernel))
         return -q @ jnp.asarray(self.kernel) @ q
 
 
@@ -405,8 +405,8 @@ def squared_mmd(kernel: TextMatrix, q: PerText, p: PerText) -> Scalar:
         2.0
     """
     pair = KernelPair(kernel)
-    q = check_distribution(q, "q", len(pair.kernel))
-    difference = q - check_distribution(p, "p", q.size)
+    q = as_distribution(q, "q", len(pair.kernel))
+    difference = q - as_distribution(p, "p", q.size)
     return difference @ jnp.asarray(kernel) @ difference
 
 
@@ -461,7 +461,7 @@ class VendiPair:
     def _matrices(self, q: ArrayLike, name: str) -> tuple[Array, Array]:
         """The features, and the density matrix of a distribution."""
         phi = jnp.asarray(self.features.values)
-        return phi, density_matrix(check_distribution(q, name, len(phi)), phi)
+        return phi, density_matrix(as_distribution(q, name, len(phi)), phi)
 
 
 # --- BLEU and Self-BLEU ---------------------------------------------------------------
@@ -505,8 +505,8 @@ class BleuPair:
 
     def __post_init__(self) -> None:
         require_space(self.space)
-        check_references("num_references", self.num_references)
-        check_references("num_self_references", self.num_self_references)
+        require_references("num_references", self.num_references)
+        require_references("num_self_references", self.num_self_references)
         if self.table is None:
             table = bleu_table(self.space, self.max_order, self.smoothing)
             object.__setattr__(self, "table", table)
@@ -518,16 +518,16 @@ class BleuPair:
 
     def text_quality(self, p: PerText) -> TextArray:
         """Expected BLEU of each text given the real `p`, shape (num_texts,)."""
-        p = check_distribution(p, "p", self.space.num_texts)
+        p = as_distribution(p, "p", self.space.num_texts)
         return text_bleu(self.table, p, self.num_references)
 
     def quality(self, q: PerText, p: PerText) -> Scalar:
         """Expected BLEU of the model `q` given the real `p`."""
-        return check_distribution(q, "q", self.space.num_texts) @ self.text_quality(p)
+        return as_distribution(q, "q", self.space.num_texts) @ self.text_quality(p)
 
     def diversity(self, q: PerText) -> Scalar:
         """Minus the expected Self-BLEU of the model `q`."""
-        q = check_distribution(q, "q", self.space.num_texts)
+        q = as_distribution(q, "q", self.space.num_texts)
         return -q @ text_bleu(self.table, q, self.num_self_references)
 
 
@@ -561,7 +561,7 @@ def single_token_bleu_pair(
         >>> float(pair.f(0.5)), float(pair.g(0.5))
         (0.75, -0.25)
     """
-    check_positive(
+    require_positive(
         num_references=num_references, num_self_references=num_self_references
     )
     return SeparablePair(
@@ -605,7 +605,7 @@ def distinct_k_pair(k: int, num_references: int | None = None) -> SeparablePair:
     if k < 2:
         raise ValueError(f"k must be at least 2, got {k}")
     n = k - 1 if num_references is None else num_references
-    check_positive(num_references=n)
+    require_positive(num_references=n)
     name = f"distinct_{k} and {n} reference{'s' * (n > 1)}"
     return SeparablePair(hit_chance(n), hit_chance(k), name)
 
@@ -705,7 +705,7 @@ class PooledPair:
         return self.pair.diversity(self._distribution(q, "q"))
 
     def _distribution(self, q: ArrayLike, name: str) -> Array:
-        q = check_distribution(q, name, len(self.map))
+        q = as_distribution(q, name, len(self.map))
         return pool_to_distribution(self.map, q, self.num_outcomes)
 
 
@@ -892,14 +892,14 @@ def pose(pair: Pair | Form | str, p: PerText) -> Problem:
     """Check a real distribution, and pose a pair, or its form, there.
 
     Example:
-        >>> posed = pose(CR_NRR, np.array([0.75, 0.25]))
-        >>> posed.real_quality, posed.real_diversity, posed.spread
+        >>> problem = pose(CR_NRR, np.array([0.75, 0.25]))
+        >>> problem.real_quality, problem.real_diversity, problem.spread
         (0.625, -0.625, 0.5)
-        >>> posed.gain(np.array([0.5, 0.5]))
+        >>> problem.gain(np.array([0.5, 0.5]))
         -0.125
     """
     require_values(p)
-    p = np.asarray(check_distribution(p))
+    p = np.asarray(as_distribution(p))
     form = pair if isinstance(pair, Form) else form_of(pair, p)
     require_traceable_form(form, p)
     return Problem(form, p)

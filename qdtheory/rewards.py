@@ -31,9 +31,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bounds import interior_point
 from qdtheory.distributions import (
-    check_distribution,
-    check_finite,
-    check_interior,
+    as_distribution,
+    as_interior,
+    require_finite,
     require_x64,
 )
 from qdtheory.forms import Functional, given_scores
@@ -136,8 +136,8 @@ def optimal_discriminator(q: PerText, p: PerText) -> TextArray:
         >>> optimal_discriminator(q, p).tolist()
         [0.25, 0.75]
     """
-    p = check_positive_everywhere(p)
-    q = check_distribution(q, "q", p.size)
+    p = as_positive_everywhere(p)
+    q = as_distribution(q, "q", p.size)
     return p / (p + q)
 
 
@@ -165,8 +165,8 @@ def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
         >>> float((reward_objective(REWARDS["logit D"], q, p) / np.log(3)).round(12))
         -0.5
     """
-    p = check_positive_everywhere(p)
-    q = check_distribution(q, "q", p.size)
+    p = as_positive_everywhere(p)
+    q = as_distribution(q, "q", p.size)
     return -(p * reward.phi(q / p)).sum()
 
 
@@ -195,8 +195,8 @@ def optimal_rewards(reward: Reward, q: PerText, p: PerText) -> TextArray:
         >>> optimal_rewards(REWARDS["D"], q, p).tolist()
         [0.25, 0.75]
     """
-    p = check_rewarded(reward, p)
-    q = check_distribution(q, "q", p.size)
+    p = as_rewarded(reward, p)
+    q = as_distribution(q, "q", p.size)
     lacking = p == 0
     positive = jnp.where(lacking, 1.0, p)
     if isinstance(reward.phi, _Integral):
@@ -360,15 +360,15 @@ def check_reward(reward: Reward | str) -> RewardVerdict:
     )
 
 
-def check_positive_everywhere(p: PerText, size: int | None = None) -> Array:
+def as_positive_everywhere(p: PerText, size: int | None = None) -> Array:
     """Check a real distribution that must have no zeros."""
     why = ": the optimal discriminator is certain of a text that P lacks"
-    return check_interior(p, f"{why}, and its reward may be infinite", size)
+    return as_interior(p, f"{why}, and its reward may be infinite", size)
 
 
-def check_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
+def as_rewarded(reward: Reward, p: PerText, name: str = "p") -> Array:
     """Check a distribution, without zeros if the reward is infinite at D = 0."""
-    p = check_distribution(p, name)
+    p = as_distribution(p, name)
     if not isinstance(p, Tracer) and np.asarray(p).min() == 0:
         with np.errstate(all="ignore"):
             least = float(reward.of_discriminator(jnp.zeros(())))
@@ -567,7 +567,7 @@ def implied_truths(
     require_x64()
     r = given_scores(scores)
     eta = np.sort(np.asarray(prices, dtype=float))
-    check_finite(r, "scores")
+    require_finite(r, "scores")
     if eta.ndim != 1 or not eta.size or not ((eta > 0) & (eta < np.inf)).all():
         raise ValueError("prices must be positive numbers, one or more")
     if isinstance(diversity, str):

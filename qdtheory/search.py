@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
-from qdtheory.distributions import check_distribution
+from qdtheory.distributions import as_distribution
 from qdtheory.forms import Functional, Problem
 from qdtheory.frontier import ParetoFrontier
 from qdtheory.pairs import FunctionPair, Pair, as_pair, known_to_jax, pose
@@ -304,13 +304,13 @@ def search(
         0.013566
     """
     rows: Any = p if np.ndim(p) > 1 else [p]
-    posed = [pose(pair, row) for row in rows]
-    found = search_posed(posed, method=method, num_starts=num_starts, key=key)
+    problems = [pose(pair, row) for row in rows]
+    found = search_each(problems, method=method, num_starts=num_starts, key=key)
     return found if np.ndim(p) > 1 else jax.tree.map(lambda x: x[0], found)
 
 
-def search_posed(
-    posed: Sequence[Problem],
+def search_each(
+    problems: Sequence[Problem],
     *,
     method: str = "ascent",
     num_starts: int = NUM_STARTS,
@@ -319,16 +319,16 @@ def search_posed(
     """Search for a model at each of several real distributions of one pair."""
     one_of(("ascent", "sgd"), method=method)
     within(num_starts=num_starts, low=NUM_POLISHED)
-    pair = known_to_jax(posed[0].form.pair, posed[0].p)
+    pair = known_to_jax(problems[0].form.pair, problems[0].p)
     key = jax.random.key(0) if key is None else key
-    for at in posed:
+    for at in problems:
         if not np.isfinite(at.real_quality):
             raise ValueError(
                 f"the quality of P itself must be finite, got {at.real_quality}"
             )
         _ = at.real_diversity  # raises if it is NaN, which has no slopes either
         _require_slopes(pair, at.p)
-    batch = jnp.stack([jnp.asarray(at.p) for at in posed])
+    batch = jnp.stack([jnp.asarray(at.p) for at in problems])
     if method == "ascent":
         return _search_rows(pair, batch, key, num_starts)
     return _penalty_batch(pair, batch)
@@ -515,7 +515,7 @@ def penalty_curve(pair: Pair, p: PerText) -> Float[Array, "rates steps"]:
         >>> print(gains.shape, f"{np.nanmax(gains):.4f}")
         (3, 5000) 0.0134
     """
-    p = check_distribution(p)
+    p = as_distribution(p)
     pair = known_to_jax(pair, p)
     _, values = _penalised(pair, p)
     gains = values - pair.quality(p, p)
@@ -551,7 +551,7 @@ def search_frontier(
         >>> print(found.q[0].round(4), found.q[2].round(4))
         [0.3333 0.3333 0.3333] [1. 0. 0.]
     """
-    p = check_distribution(p)
+    p = as_distribution(p)
     searched = known_to_jax(as_pair(pair), p)
     within(num_points=num_points, low=3)
     q, prices, gaps = _frontier(searched, p, num_points)

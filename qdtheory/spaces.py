@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.support.numbers import PerText, require, within
 
 # Larger tables are refused: a space is for texts that can be enumerated.
@@ -58,9 +58,9 @@ class TextSpace:
 
     def __init__(self, vocab_size: int, lengths: int | tuple[int, ...]) -> None:
         lengths = lengths if isinstance(lengths, tuple) else (lengths,)
-        _check_size("vocab_size", vocab_size)
+        _require_size("vocab_size", vocab_size)
         for length in lengths:
-            _check_size("a length", length)
+            _require_size("a length", length)
         if not lengths or any(a >= b for a, b in pairwise(lengths)):
             raise ValueError(
                 f"lengths must increase, got {lengths}; sort them, each once"
@@ -209,7 +209,7 @@ class TextSpace:
             >>> space.ngram_counts(np.array([0.5, 0.5, 0.0, 0.0]), 1).tolist()
             [1.5, 0.5]
         """
-        q = check_distribution(q, "q", self.num_texts)
+        q = as_distribution(q, "q", self.num_texts)
         return pool_counts(self.ngrams(n), q, self.vocab_size**n)
 
     def ngram_distribution(self, q: PerText, n: int) -> Float[Array, " ngrams"]:
@@ -239,7 +239,7 @@ class TextSpace:
             >>> space.ngram_distribution(np.array([0.5, 0.5, 0.0, 0.0]), 1).tolist()
             [0.75, 0.25]
         """
-        q = check_distribution(q, "q", self.num_texts)
+        q = as_distribution(q, "q", self.num_texts)
         return pool_to_distribution(self.ngrams(n), q, self.vocab_size**n)
 
 
@@ -280,13 +280,13 @@ def require_space(space: Any) -> None:
     require("a space of texts, such as qd.TextSpace(4, 3)", TextSpace, space=space)
 
 
-def _check_size(name: str, value: int) -> None:
+def _require_size(name: str, value: int) -> None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise TypeError(
             f"{name} must be an integer, got {value!r}; "
             "give one length or a tuple of lengths"
         )
-    check_positive(**{name: value})
+    require_positive(**{name: value})
 
 
 @lru_cache(maxsize=16)

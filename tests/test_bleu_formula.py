@@ -8,9 +8,9 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from qdtheory.bleu_formula import (
     bleu_of_matches,
-    check_smoothing,
     closest_length,
     matches,
+    require_smoothing,
 )
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*The hypothesis contains 0 counts")
@@ -60,4 +60,4 @@ def test_an_empty_text_scores_nothing():
 
 def test_an_unknown_smoothing_is_refused(as_a_user):
     with pytest.raises(ValueError, match=r"expected None or .epsilon., got 'add'"):
-        check_smoothing("add")
+        require_smoothing("add")

@@ -135,7 +135,7 @@ def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypat
     p = np.full(4, 0.25)
     exact = qd.quality_discrepancy(qd.LL_NRR, p, method="certified")
     assert exact.status == "exact"
-    monkeypatch.delattr("qdtheory.discrepancy.search_posed")
+    monkeypatch.delattr("qdtheory.discrepancy.search_each")
     pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 3)
     pair = dataclasses.replace(pair, space=qd.TextSpace(2, 2), smoothing="epsilon")
     with pytest.raises(TypeError, match="an upper bound is known for BLEU of order 1"):

@@ -17,8 +17,8 @@ from models import assert_compiles_and_batches, assert_frequencies
 import qdtheory as qd
 from qdtheory.distributions import (
     Rounded,
-    check_distribution,
-    check_interior,
+    as_distribution,
+    as_interior,
 )
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
@@ -48,17 +48,17 @@ def is_distribution(p) -> bool:
 
 @given(distributions)
 def test_a_distribution_passes_unchanged(p):
-    assert np.array_equal(check_distribution(p), p)
+    assert np.array_equal(as_distribution(p), p)
 
 
 @pytest.mark.parametrize("size", [1, 1000, 10**6])
 def test_the_tolerance_on_the_sum_leaves_room_for_rounding(size):
     p = np.full(size, 1 / size)
     off = 2e-10 + 2 * size * EPS
-    check_distribution(p * (1 + 5e-11))
+    as_distribution(p * (1 + 5e-11))
     for factor in (1 + off, 1 - off):
         with pytest.raises(ValueError, match="must sum to 1"):
-            check_distribution(p * factor)
+            as_distribution(p * factor)
 
 
 # -- normalising, tempering, mixing --------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(as_a_user, 
     p, wide = softmax(size)
     for vector in (p, np.asarray(p), [*np.asarray(p)]):
         with pytest.warns(Rounded, match="^p was given in float32") as told:
-            found = check_distribution(vector)
+            found = as_distribution(vector)
         assert told[0].filename == __file__
         np.testing.assert_array_equal(found, wide)
 
@@ -254,7 +254,7 @@ def test_more_than_the_rounding_of_32_bits_is_refused():
     p, wide = softmax(64)
     for vector in (p * (1 + 1e-5), np.asarray(p, float), wide * (1 + 1e-8)):
         with pytest.raises(ValueError, match="call normalize"):
-            check_distribution(vector)
+            as_distribution(vector)
 
 
 def test_a_seal_says_that_it_rests_on_a_divided_distribution():
@@ -344,7 +344,7 @@ def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before(code, p
 
 def test_a_distribution_that_traced_code_closes_over_is_checked():
     def shifted(p):
-        return jax.jit(lambda x: x + check_interior(p).sum())(1.0)
+        return jax.jit(lambda x: x + as_interior(p).sum())(1.0)
 
     assert shifted(jnp.array([0.5, 0.5])) == 2
     with pytest.raises(ValueError, match="p must be positive everywhere"):

@@ -41,7 +41,7 @@ BOUNDED = PAIRS.keys() - {"n-grams", "linear", "concave", "functions"}
 @pytest.fixture
 def calls(monkeypatch):
     """The vectors that are checked, in whatever module."""
-    check, found = distributions.check_distribution, []
+    check, found = distributions.as_distribution, []
 
     def spy(p, *args, **kwargs):
         if not isinstance(p, Tracer):  # a compiled function checks shapes alone
@@ -49,8 +49,8 @@ def calls(monkeypatch):
         return check(p, *args, **kwargs)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("qdtheory") and hasattr(module, "check_distribution"):
-            monkeypatch.setattr(module, "check_distribution", spy)
+        if name.startswith("qdtheory") and hasattr(module, "as_distribution"):
+            monkeypatch.setattr(module, "as_distribution", spy)
     return found
 
 

@@ -26,7 +26,7 @@ from qdtheory.argmax import require_concave
 from qdtheory.bounds.bounds import Bounds
 from qdtheory.bounds.duality import FEASIBLE, rounding, tangent_bound
 from qdtheory.bounds.interior_point import Program, Tangent, follow_path, tangent_at
-from qdtheory.distributions import check_distribution
+from qdtheory.distributions import as_distribution
 from qdtheory.forms import Problem, expected_score
 from qdtheory.formulas.code import only_tried
 from qdtheory.frontier import maximise, weight_of
@@ -92,8 +92,8 @@ def conditional_quality(
         >>> float(conditional_quality(CR_NRR, p, p, weights))
         0.5625
     """
-    p, weights = _check_conditional(p, weights)
-    q, _ = _check_conditional(q, weights, "q", p.shape)
+    p, weights = _as_conditional(p, weights)
+    q, _ = _as_conditional(q, weights, "q", p.shape)
     scores = _scores(pair, p)
     return weights @ jnp.stack([expected_score(*rows) for rows in zip(q, scores)])
 
@@ -123,7 +123,7 @@ def average_diversity(pair: Pair, q: Conditional, weights: Weights) -> Scalar:
         >>> float(average_diversity(CR_NRR, q, weights))
         -0.75
     """
-    q, weights = _check_conditional(q, weights, "q")
+    q, weights = _as_conditional(q, weights, "q")
     return weights @ jnp.stack([pair.diversity(row) for row in q])
 
 
@@ -152,7 +152,7 @@ def pooled_diversity(pair: Pair, q: Conditional, weights: Weights) -> Scalar:
         >>> float(pooled_diversity(CR_NRR, q, weights))
         -0.625
     """
-    q, weights = _check_conditional(q, weights, "q")
+    q, weights = _as_conditional(q, weights, "q")
     return pair.diversity(weights @ q)
 
 
@@ -206,7 +206,7 @@ def average_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> B
     """
     pair = as_pair(pair)
     require_concave(pair.g)
-    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    p, weights = (np.asarray(x) for x in _as_conditional(p, weights))
     scores = _finite_scores(pair, p)
     possible = np.isfinite(scores)
     most_diverse = possible / possible.sum(axis=1, keepdims=True)
@@ -272,7 +272,7 @@ def pooled_discrepancy(pair: SummedPair, p: Conditional, weights: Weights) -> Bo
     """
     pair = as_pair(pair)
     require_concave(pair.g)
-    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    p, weights = (np.asarray(x) for x in _as_conditional(p, weights))
     scores = np.asarray(_scores(pair, p))
     if not np.isfinite(scores).all():
         raise ValueError(
@@ -350,7 +350,7 @@ def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bound
     from scipy.optimize import linprog  # late: slow to import
 
     pair = as_pair(pair)
-    p, weights = (np.asarray(x) for x in _check_conditional(p, weights))
+    p, weights = (np.asarray(x) for x in _as_conditional(p, weights))
     scores = _finite_scores(pair, p)
     pooled, possible = weights @ p, np.isfinite(scores)
     rows, columns = _sums(*p.shape)
@@ -383,7 +383,7 @@ def transport_bound(pair: ScoredPair, p: Conditional, weights: Weights) -> Bound
 
 
 # --- Behind them --------------------------------------------------------------------
-def _check_conditional(
+def _as_conditional(
     p: ArrayLike,
     weights: ArrayLike,
     name: str = "p",
@@ -402,13 +402,13 @@ def _check_conditional(
         )
     p = p if isinstance(p, Tracer) else np.asarray(p)  # JAX slices slowly
     for c, row in enumerate(p):
-        check_distribution(row, f"{name}[{c}]")
+        as_distribution(row, f"{name}[{c}]")
     if jnp.shape(weights) != (len(p),):
         raise ValueError(
             f"weights must hold P(c) of each of the {len(p)} conditions, "
             f"the rows of {name}; got shape {jnp.shape(weights)}"
         )
-    weights = check_distribution(weights, "weights")
+    weights = as_distribution(weights, "weights")
     if not isinstance(weights, Tracer) and float(weights.min()) == 0:
         raise ValueError(
             "weights must be positive; leave out the conditions of probability 0, got "

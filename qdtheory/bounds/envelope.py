@@ -24,17 +24,17 @@ MAX_TEXTS = 256
 
 
 def envelope_bounds(
-    posed: Problem, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
+    problem: Problem, start: np.ndarray, tolerance: float = 1e-6, max_steps: int = 1000
 ) -> bounds.Bounds:
     """Bound QDisc for a diversity that sums g(Q_i), g a formula of any shape."""
-    bounds.require_few_texts(posed, MAX_TEXTS)
-    p, scores, g = posed.p, posed.scores, posed.g
+    bounds.require_few_texts(problem, MAX_TEXTS)
+    p, scores, g = problem.p, problem.scores, problem.g
     # The others have score -inf, hence no mass.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     units = bounds.in_units(scores[order], p[order])
     if units is None:
         upper = bounds.constant_gain(scores[order], p[order])
-        return bounds.sealed_bounds(posed, p, upper, ENVELOPE)
+        return bounds.sealed_bounds(problem, p, upper, ENVELOPE)
     shape = shape_of(g)  # refuses a g without bounds
     values = [g.enclosure(x, x)[0] for x in p.tolist()]
     left_out = g.enclosure(0.0, 0.0)[0] * (p.size - order.size)
@@ -51,7 +51,7 @@ def envelope_bounds(
         return used, (shape.tilt - jet.slope) / shape.unit
 
     def value(q: np.ndarray) -> float:
-        return units.quality + posed.gain(q) / units.unit
+        return units.quality + problem.gain(q) / units.unit
 
     def climb(box: Box) -> np.ndarray:
         climbed = np.zeros(p.size)
@@ -66,7 +66,9 @@ def envelope_bounds(
     bound, best, splits = branch_and_bound(
         relaxed, root, _halves, climb, value, best, tolerance, max_steps
     )
-    return bounds.sealed_bounds(posed, best, units.gain(bound), ENVELOPE, steps=splits)
+    return bounds.sealed_bounds(
+        problem, best, units.gain(bound), ENVELOPE, steps=splits
+    )
 
 
 def _halves(box: Box) -> Iterator[tuple]:

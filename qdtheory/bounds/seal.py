@@ -26,7 +26,7 @@ MAX_TEXTS = 2**14
 
 
 def seal(
-    posed: Problem,
+    problem: Problem,
     q: np.ndarray,
     gain: float,
     upper: float,
@@ -34,45 +34,47 @@ def seal(
 ) -> tuple[Status, str]:
     """Decide the status, given what the bound may show, and say what refuses a seal."""
     # Tried at points, a function is not proved to have any property.
-    if posed.form.code:
-        return "lower_bound", only_tried(posed.form.code)
-    if (fault := next(_faults(posed, q, gain, upper), None)) is not None:
+    if problem.form.code:
+        return "lower_bound", only_tried(problem.form.code)
+    if (fault := next(_faults(problem, q, gain, upper), None)) is not None:
         return "lower_bound", fault
     if aim == "exact":
-        met = upper - gain <= distinguishable(posed, q)
+        met = upper - gain <= distinguishable(problem, q)
     else:
         # By a share of the range, or as far as 64 bits can tell.
-        met = upper - gain <= max(CERTIFIED * _unit(posed), posed.rounding(q))
+        met = upper - gain <= max(CERTIFIED * _unit(problem), problem.rounding(q))
     return (aim if met else "lower_bound"), ""
 
 
-def distinguishable(posed: Problem, q: np.ndarray) -> float:
+def distinguishable(problem: Problem, q: np.ndarray) -> float:
     """The difference of two gains at which a result is not exact."""
     # Of U(Q) - U(P), whose rounding error is a share of the sizes of both sums.
-    return max(EXACT * _unit(posed), NOISE * posed.magnitude(q))
+    return max(EXACT * _unit(problem), NOISE * problem.magnitude(q))
 
 
-def _unit(posed: Problem) -> float:
+def _unit(problem: Problem) -> float:
     """What a model can gain: a rare text with a score of -1e11 is no measure of it."""
-    return min(posed.spread, float(posed.scores.max()) - posed.real_quality)
+    return min(problem.spread, float(problem.scores.max()) - problem.real_quality)
 
 
-def _faults(posed: Problem, q: np.ndarray, gain: float, upper: float) -> Iterator[str]:
+def _faults(
+    problem: Problem, q: np.ndarray, gain: float, upper: float
+) -> Iterator[str]:
     """What is wrong with an answer, most elementary first."""
     if not (np.isfinite(q).all() and q.min() >= 0 and abs(q.sum() - 1) <= SUMS):
         yield "the model found is no distribution"
         return
-    values = posed.quality(q), posed.diversity(q), posed.real_diversity
+    values = problem.quality(q), problem.diversity(q), problem.real_diversity
     if not np.isfinite(values).all():
         yield "the quality or the diversity of P or of the model is not finite"
     if not upper >= gain:
         yield "the bound is below the gain"
-    if posed.g is not None:
-        yield from _faults_of_g(posed, q)
+    if problem.g is not None:
+        yield from _faults_of_g(problem, q)
 
 
-def _faults_of_g(posed: Problem, q: np.ndarray) -> Iterator[str]:
-    g, p = posed.g, posed.p
+def _faults_of_g(problem: Problem, q: np.ndarray) -> Iterator[str]:
+    g, p = problem.g, problem.p
     if p.size > MAX_TEXTS or np.array_equal(q, p):
         return
     rise, size = _rise(g.formula, p, q)

@@ -66,7 +66,7 @@ def doctor(
 
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
-    outputs.check_outputs({"--witness": witness, "--plot": plot}, texts)
+    outputs.require_outputs({"--witness": witness, "--plot": plot}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     inputs.refuse_idle_choice([texts], field=field, column=column)

@@ -14,11 +14,11 @@ import typer
 from qdtheory.commands import inputs
 from qdtheory.commands.inputs import count, flag, option
 from qdtheory.commands.outputs import (
-    check_outputs,
     complain,
     exit_on,
     fail,
     line_of,
+    require_outputs,
     to_json,
     with_options,
     write,
@@ -131,14 +131,14 @@ def evaluate(
     _refuse_repeated(candidates, references or [])
     form = inputs.form_of(form, as_json)
     outputs = {"--output": output, "--plot": plot, "--html": html}
-    check_outputs(outputs, *candidates, *(references or []))
+    require_outputs(outputs, *candidates, *(references or []))
     if prompts:
         return evaluate_prompts(context, form)
     inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
-    _check_compared(compare, candidates, form)
-    _check_metrics(metrics, max_order, draws)
+    _require_compared(compare, candidates, form)
+    _require_metrics(metrics, max_order, draws)
     shared = candidates if reference_field else [*candidates, *references]
     inputs.refuse_idle_choice(shared, field=field, column=column)
     inputs.refuse_idle_choice(references, reference_field=reference_field)
@@ -178,7 +178,7 @@ def _refuse_repeated(candidates: list[str], references: list[str]) -> None:
         fail("-: standard input can be read once; give the references as a file")
 
 
-def _check_compared(compare: Any, candidates: list[str], form: Any) -> None:
+def _require_compared(compare: Any, candidates: list[str], form: Any) -> None:
     """Fail early unless two of the candidates are to be compared, or none."""
     there = [*map(shown, candidates)]
     if form in PLAIN:
@@ -187,7 +187,7 @@ def _check_compared(compare: Any, candidates: list[str], form: Any) -> None:
         fail(f"--compare: expected two of the candidates {', '.join(there)}")
 
 
-def _check_metrics(metrics: list[str] | None, max_order: int, draws: Any) -> None:
+def _require_metrics(metrics: list[str] | None, max_order: int, draws: Any) -> None:
     """Fail before an hour of counting if no metric has such a name."""
     if metrics:
         from qdtheory.text.comparison import chosen

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from qdtheory.commands.inputs import JsonOption, OutputOption, flag, form_of, option
-from qdtheory.commands.outputs import check_outputs, complain, exit_on, to_json, write
+from qdtheory.commands.outputs import complain, exit_on, require_outputs, to_json, write
 from qdtheory.support.layout import paragraphs, table_lines
 from qdtheory.support.packages import required
 from qdtheory.support.progress import progress
@@ -47,7 +47,7 @@ def grade(
     """
     form = form_of(form, as_json)
     paths = [*dict.fromkeys(notebooks)]
-    check_outputs({"--output": output}, *map(str, paths))
+    require_outputs({"--output": output}, *map(str, paths))
     if run:
         with exit_on(ImportError), required("--run", "book"):
             import_module("nbclient")

@@ -240,12 +240,12 @@ def chosen_pair(
 
 def read_distribution(path: Path) -> Any:
     """Read a distribution from text, one probability per line, or .npy."""
-    from qdtheory.distributions import Rounded, check_distribution
+    from qdtheory.distributions import Rounded, as_distribution
 
     warnings.simplefilter("ignore", Rounded)  # the reason says so
     values = read_numbers(path, "--p", "probability")
     with exit_on(ValueError, TypeError, of=f"{shown(path)}: "):
-        check_distribution(values, "P")
+        as_distribution(values, "P")
     return values
 
 

@@ -91,7 +91,7 @@ def print_json(report: dict[str, Any]) -> None:
     print(to_json(report))
 
 
-def check_outputs(files: dict[str, Path | None], *inputs: str) -> None:
+def require_outputs(files: dict[str, Path | None], *inputs: str) -> None:
     """Fail early if a file cannot be written or is read, or no figure can be drawn."""
     given = {option: path for option, path in files.items() if path is not None}
     for option, path in given.items():

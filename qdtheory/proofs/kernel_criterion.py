@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.beaten import Witness
-from qdtheory.distributions import check_interior, require_x64
-from qdtheory.kernels import check_kernel
+from qdtheory.distributions import as_interior, require_x64
+from qdtheory.kernels import require_kernel
 from qdtheory.support.numbers import (
     EPS,
     NOISE,
@@ -93,7 +93,7 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         True
     """
     require_x64()
-    check_kernel(kernel)
+    require_kernel(kernel)
     kernel = np.asarray(kernel)
     noise = _rounding_of(kernel)
     values = centred_eigenvalues(kernel)
@@ -206,9 +206,9 @@ def dominating_model(kernel: TextMatrix, p: PerText) -> Witness | None:
         >>> better.quality_gain > 0, better.diversity_gain > 0
         (True, True)
     """
-    check_kernel(kernel)
+    require_kernel(kernel)
     kernel = np.asarray(kernel)
-    p = np.asarray(check_interior(p, size=len(kernel)))
+    p = np.asarray(as_interior(p, size=len(kernel)))
     size = np.abs(kernel).max()
     # Q = P + t d + t^2 h b: as d'KP = 0, U gains t^2 h b'KP, with b'KP the variance of
     # the scores KP under P, and V gains -t^2 (2 h b'KP + d'Kd), up to t^3. With this h

@@ -43,7 +43,7 @@ def find_hole(h: Expression) -> tuple[bool, Fraction | None]:
     return True, None
 
 
-def check_smooth(h: Expression, name: str) -> str | None:
+def why_not_smooth(h: Expression, name: str) -> str | None:
     """Raise if a formula provably has a hole in (0, 1); say if that is not known."""
     proved, hole = find_hole(h)
     if proved:

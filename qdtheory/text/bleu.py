@@ -17,14 +17,14 @@ from qdtheory.bleu_formula import (
     Matches,
     Smoothing,
     bleu_of_matches,
-    check_smoothing,
     closest_length,
     matches,
+    require_smoothing,
 )
-from qdtheory.text.checks import check_choice
+from qdtheory.text.checks import require_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.ngrams import check_order
+from qdtheory.text.ngrams import require_order
 from qdtheory.text.postings import (
     clipped_at_others,
     positions_of,
@@ -90,7 +90,7 @@ def prepare_references(references: Prepared, max_order: int = MAX_ORDER) -> Refe
         >>> bleu(["a b"], known, max_order=2).tolist()
         [1.0, 1.0]
     """
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     if isinstance(references, References):
         if references.max_order < max_order:
             raise ValueError(
@@ -158,8 +158,8 @@ def bleu(
         >>> bleu(*texts, max_order=2, smoothing=None).round(4).tolist()
         [1.0, 0.3536]
     """
-    check_smoothing(smoothing)
-    check_choice("aggregate", aggregate, Aggregate)
+    require_smoothing(smoothing)
+    require_choice("aggregate", aggregate, Aggregate)
     statistics = _against(as_corpus(candidates), references, max_order)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -182,7 +182,7 @@ def bleu_scores(
         >>> bleu_scores(["a b c", "a c"], ["a b d", "c a"], max_order=1).tolist()
         [[1.0], [1.0]]
     """
-    check_smoothing(smoothing)
+    require_smoothing(smoothing)
     statistics = _against(as_corpus(candidates), references, max_order)
     return bleu_of_matches(statistics, smoothing).T
 
@@ -226,8 +226,8 @@ def self_bleu(
         >>> self_bleu(["a b", "c d"], max_order=1, against=["a b", "a d"]).tolist()
         [0.75]
     """
-    check_smoothing(smoothing)
-    check_choice("aggregate", aggregate, Aggregate)
+    require_smoothing(smoothing)
+    require_choice("aggregate", aggregate, Aggregate)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return aggregate_bleu(statistics, smoothing, aggregate)
 
@@ -250,7 +250,7 @@ def self_bleu_scores(
         >>> self_bleu_scores(["a b", "a b", "c d"], max_order=1).tolist()
         [[1.0], [1.0], [0.0]]
     """
-    check_smoothing(smoothing)
+    require_smoothing(smoothing)
     statistics = _self_matches(as_corpus(candidates), max_order, against)
     return bleu_of_matches(statistics, smoothing).T
 
@@ -300,7 +300,7 @@ def _self_matches(
 ) -> Matches:
     if against is not None:
         return _against(candidates, against, max_order)
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     if len(candidates) < 2:
         raise ValueError(
             "Self-BLEU needs another sentence to compare with, got one: give at least "

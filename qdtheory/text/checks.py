@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 
-def check_whole(
+def require_whole(
     name: str,
     value: object,
     least: int = 1,
@@ -17,7 +17,7 @@ def check_whole(
     """Raise unless a setting is a whole number in a range, or None if it may be.
 
     Example:
-        >>> check_whole("k", 9, 1, 5, ", the number of samples")
+        >>> require_whole("k", 9, 1, 5, ", the number of samples")
         Traceback (most recent call last):
         ValueError: k: expected a whole number from 1 to 5, the number of samples, got 9
     """
@@ -29,7 +29,7 @@ def check_whole(
         raise ValueError(f"{name}: expected {wanted}, got {value!r}")
 
 
-def check_positive(name: str, value: Any, below: int | float = math.inf) -> None:
+def require_positive(name: str, value: Any, below: int | float = math.inf) -> None:
     """Raise unless a setting is a number between 0 and another, neither included."""
     if not isinstance(value, Real) or not 0 < float(value) < below:
         bounded = f"a number between 0 and {below:g}"
@@ -37,7 +37,7 @@ def check_positive(name: str, value: Any, below: int | float = math.inf) -> None
         raise ValueError(f"{name}: expected {wanted}, got {value!r}")
 
 
-def check_choice(name: str, value: object, known: Any) -> None:
+def require_choice(name: str, value: object, known: Any) -> None:
     """Raise unless a setting is one of the words of a `Literal`."""
     if value not in get_args(known):
         *words, last = (f'"{word}"' for word in get_args(known))

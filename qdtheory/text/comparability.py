@@ -17,7 +17,7 @@ from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
 from qdtheory.text.looks import MOST, odd_ends, spread, unlike
-from qdtheory.text.ngrams import Estimator, check_order
+from qdtheory.text.ngrams import Estimator, require_order
 from qdtheory.text.partial_sums import CorpusSums
 from qdtheory.text.postings import hashed, token_sentences
 
@@ -56,7 +56,7 @@ def require_comparable(
 
 def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None:
     """Raise for texts that are too short or too few for the highest order."""
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     needed = 1 if estimator == "plug-in" else 2
     # A sentence that is not there has no token.
     lengths = np.append(corpus.lengths, 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from qdtheory.support.layout import printable
 from qdtheory.support.records import Estimate, Record
-from qdtheory.text.checks import check_positive
+from qdtheory.text.checks import require_positive
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import interval_of, summed_variance
 
@@ -215,7 +215,7 @@ def compare(
     References:
         Welch 1947; Berger 1982 (intersection-union tests).
     """
-    check_positive("level", level, below=1)
+    require_positive("level", level, below=1)
     if not hasattr(report, "real_left_out"):
         kind = type(report).__name__
         raise TypeError(f"report: expected a Report, as evaluate returns, got a {kind}")

@@ -142,7 +142,7 @@ def _split(numbered, split, what: str) -> Iterator[Sequence[Token]]:
         if not isinstance(text, str):
             raise _bad_row(text, what, number, "string")
         tokens = split(text)
-        yield check_tokens(tokens, f"tokenizer, {what}", number) if own else tokens
+        yield as_tokens(tokens, f"tokenizer, {what}", number) if own else tokens
 
 
 def _checked(numbered, what: str) -> Iterator[Sequence[Token]]:
@@ -152,7 +152,7 @@ def _checked(numbered, what: str) -> Iterator[Sequence[Token]]:
         if not isinstance(text, list | tuple):
             wanted = "list of tokens" if place else "string or a list of tokens"
             raise _bad_row(text, what, number, wanted)
-        yield check_tokens(text, what, number)
+        yield as_tokens(text, what, number)
 
 
 def _bad_row(text: Any, what: str, number: int, wanted: str) -> TypeError:
@@ -173,7 +173,7 @@ def _bad_row(text: Any, what: str, number: int, wanted: str) -> TypeError:
     return TypeError(said)
 
 
-def check_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
+def as_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
     """Raise unless something is a list of strings or integers."""
     if not isinstance(tokens, list | tuple):
         raise TypeError(

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from qdtheory.text.checks import check_choice
+from qdtheory.text.checks import require_choice
 from qdtheory.text.containers import (
     ArrowColumn,
     Dataset,
@@ -301,7 +301,7 @@ def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
 
 def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     """Return the corpus with its empty sentences kept or skipped."""
-    check_choice("empty", empty, Empty)
+    require_choice("empty", empty, Empty)
     skipped = 0 if empty == "keep" else corpus.num_empty
     if not skipped:
         return corpus

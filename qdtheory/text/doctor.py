@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.support.records import Estimate
 from qdtheory.text import containers
-from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.checks import require_positive, require_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
@@ -107,8 +107,8 @@ def doctor(
         >>> doctor("CR-1", "NRR-1", texts, calls=100).verdict
         'no deviation found'
     """
-    check_positive("alpha", alpha, below=0.5)
-    check_whole("calls", calls, LEAST_CALLS)
+    require_positive("alpha", alpha, below=0.5)
+    require_whole("calls", calls, LEAST_CALLS)
     sides: dict[Side, Any] = {"quality": quality, "diversity": diversity}
     for side, metric in sides.items():
         if not (isinstance(metric, str) or callable(metric)):
@@ -125,7 +125,7 @@ def doctor(
             "give more, from one source"
         )
     lot = min(MAX_LOT, size // 100) if lot is None else lot
-    check_whole("lot", lot, 10, size // 50, f", a fiftieth of the {size:,} texts")
+    require_whole("lot", lot, 10, size // 50, f", a fiftieth of the {size:,} texts")
     names, score, of_each = _metrics(sides, corpus, strings, cache, step)
     rng = np.random.default_rng(seed)
     # Disjoint: what the search has seen would look better than it is in the test, and

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from qdtheory.bleu_formula import Smoothing, check_smoothing
+from qdtheory.bleu_formula import Smoothing, require_smoothing
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Estimate, Record
 from qdtheory.text import comparability
-from qdtheory.text.checks import check_choice, check_positive, check_whole
+from qdtheory.text.checks import require_choice, require_positive, require_whole
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
@@ -266,10 +266,10 @@ def planned(
     """Check corpora that are to be evaluated, and describe them."""
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
-    check_smoothing(smoothing)
-    check_choice("estimator", estimator, Estimator)
-    check_positive("level", level, below=1)
-    check_whole("draws", draws, optional=True)
+    require_smoothing(smoothing)
+    require_choice("estimator", estimator, Estimator)
+    require_positive("level", level, below=1)
+    require_whole("draws", draws, optional=True)
     # References first: a fault of theirs would else bear a candidate's name.
     with naming("references"):
         comparability.require_ngrams(references, max_order, estimator)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from qdtheory.support.records import Estimate
-from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.checks import require_positive, require_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import LEVEL, NUM_GROUPS
 
@@ -84,7 +84,7 @@ def jackknife_interval(
         size = len(sample)
         number = size if num_groups is None else num_groups
         why = f", the sentences of corpus {position}"
-        check_whole("num_groups", number, 2, size, why)
+        require_whole("num_groups", number, 2, size, why)
         groups.append(random_groups(size, number, rng))
 
     def without(i: int, x: np.ndarray) -> Any:
@@ -176,5 +176,5 @@ def samples_of(corpora: tuple[Texts, ...], level: float) -> list[Corpus]:
     """Read samples and check the level of their interval."""
     if not corpora:
         raise ValueError("expected at least one corpus after the metric, got none")
-    check_positive("level", level, below=1)
+    require_positive("level", level, below=1)
     return [as_corpus(texts) for texts in corpora]

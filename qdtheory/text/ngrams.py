@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.text.checks import check_choice
+from qdtheory.text.checks import require_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
 from qdtheory.text.postings import (
@@ -119,7 +119,7 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
         ValueError: see `as_corpus`; n is below 1, a table has another order, or no
             sentence has n tokens.
     """
-    check_order(n, "n")
+    require_order(n, "n")
     if isinstance(texts, NgramCounts):
         if texts.n != n:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
@@ -350,7 +350,7 @@ def ms_jaccard(
         >>> ms_jaccard(["a b", "a c"], ["a b c"], max_order=2).round(4).tolist()
         [0.6667, 0.3651]
     """
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     left, right = as_corpus(candidates), as_corpus(references)
     orders = range(1, max_order + 1)
     return geometric_means([jaccard_index(left, right, n) for n in orders])
@@ -465,7 +465,7 @@ def expected_distinct(
 def _totals(
     n: int, estimator: Estimator, *texts: Countable
 ) -> tuple[list[NgramCounts], list[NgramTotals]]:
-    check_choice("estimator", estimator, Estimator)
+    require_choice("estimator", estimator, Estimator)
     tables = [ngram_counts(x, n) for x in texts]
     totals = []
     for table in tables:
@@ -499,7 +499,7 @@ def _coverage(tables: Sequence[NgramCounts], totals: Sequence[NgramTotals]) -> A
     return coverage_of((q[rows] * p[others]).sum().item(), *totals)
 
 
-def check_order(order: int, name: str) -> None:
+def require_order(order: int, name: str) -> None:
     """Raise unless an n-gram order is a positive integer."""
     if not isinstance(order, Integral):
         raise TypeError(f"{name}: expected an integer, got {type(order).__name__}")

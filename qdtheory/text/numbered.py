@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from qdtheory.support.records import Record
 from qdtheory.text import postings
-from qdtheory.text.checks import check_whole
+from qdtheory.text.checks import require_whole
 from qdtheory.text.corpus import Corpus, Sample, common_ids, prefix_sums, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
@@ -76,7 +76,7 @@ def number_texts(
     candidates: Mapping[str, Sample], references: Sample, num_groups: int = NUM_GROUPS
 ) -> tuple[dict[str, NumberedText], Numbers]:
     """Number the words and the sentences of all texts together."""
-    check_whole("num_groups", num_groups, 1, MAX_GROUPS)
+    require_whole("num_groups", num_groups, 1, MAX_GROUPS)
     corpora = [*candidates.values(), references]
     ids = common_ids(corpora)
     words = 1 + max(int(x.max(initial=0)) for x in ids)

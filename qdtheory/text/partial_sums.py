@@ -24,7 +24,7 @@ from qdtheory.text.ngram_sums import (
     repeats,
     text_ngrams,
 )
-from qdtheory.text.ngrams import check_order
+from qdtheory.text.ngrams import require_order
 from qdtheory.text.numbered import (
     Lengths,
     NumberedText,
@@ -116,7 +116,7 @@ def partial_sums(
     step: Callable[[str], None] = lambda text: None,
 ) -> PartialSums:
     """Add up one part, from 0, of the n-grams of candidates and references."""
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     texts, numbers = number_texts(candidates, references, num_groups)
     settings = numbers, max_order, [part], num_parts
     of_part = (

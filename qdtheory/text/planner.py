@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from qdtheory.support.records import Record
-from qdtheory.text.checks import check_positive
+from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import compare
 
 # The means of these do not change with the number of sentences.
@@ -62,8 +62,8 @@ def plan(
     """
     from scipy.special import ndtri  # late: slow to import
 
-    check_positive("power", power, below=1)
-    check_positive("within", within, below=1)
+    require_positive("power", power, below=1)
+    require_positive("within", within, below=1)
     compared: Any = compare(report, one, other, **how)
     size, more = report.sizes[one], report.sizes[other]
     if size != more:

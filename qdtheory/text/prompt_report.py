@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.support.layout import printable, wrapped
 from qdtheory.support.records import Estimate, Record, plain
-from qdtheory.text.checks import check_positive
+from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
@@ -85,7 +85,7 @@ class PromptComparison(Record):
         """
         from scipy.special import ndtri  # late: slow to import
 
-        check_positive("power", power, below=1)
+        require_positive("power", power, below=1)
         d, z, found = self.difference, ndtri((1 + self.level) / 2), {}
         gaps = abs(d.value) + (d.high - d.value) * np.array([0, 1, -1])
         gaps = np.where(gaps > 0, gaps, np.nan)

@@ -15,7 +15,7 @@ import numpy as np
 
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Record
-from qdtheory.text.checks import check_positive
+from qdtheory.text.checks import require_positive
 from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
@@ -128,7 +128,7 @@ def evaluate_prompts(
         >>> found.compare("ours", "other").closer is None
         True
     """
-    check_positive("level", level, below=1)
+    require_positive("level", level, below=1)
     kernels = [kernels] if isinstance(kernels, str) or callable(kernels) else kernels
     names = (*map(kernel_name, kernels),)
     if not names or len({*names}) < len(names):

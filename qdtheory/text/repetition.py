@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, common_ids
 from qdtheory.text.defaults import MAX_ORDER
-from qdtheory.text.ngrams import Countable, check_order, distinct, ngram_counts
+from qdtheory.text.ngrams import Countable, distinct, ngram_counts, require_order
 
 WORD = 64  # bits of a machine word
 BLOCK = 16  # sentences that are compared with all others at once
@@ -36,7 +36,7 @@ def ngram_diversity(candidates: Texts, max_order: int = MAX_ORDER) -> float:
         >>> ngram_diversity(["a b a b", "b a"], 2)
         0.8333333333333333
     """
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     corpus = as_corpus(candidates)
     return sum(distinct(corpus, n) for n in range(1, max_order + 1))
 

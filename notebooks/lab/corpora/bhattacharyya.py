@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from qdtheory.support.records import Estimate
-from qdtheory.text.checks import check_positive
+from qdtheory.text.checks import require_positive
 from qdtheory.text.defaults import LEVEL
 
 # Two samples, and three inequalities each that may fail.
@@ -73,15 +73,15 @@ def estimate_bhattacharyya(
         >>> print(f"{exact:.3f}, bias {found.bias:.1e}")
         0.070, bias 1.9e-05
     """
-    check_positive("level", level, below=1)
+    require_positive("level", level, below=1)
     log_means, sizes, variance = [], [], 0.0
     for owner, other, own_log, other_log in (
         ("real_log_p", "real_log_q", real_log_p, real_log_q),
         ("model_log_q", "model_log_p", model_log_q, model_log_p),
     ):
         own_log, other_log = np.asarray(own_log, float), np.asarray(other_log, float)
-        _check_log_probabilities(owner, own_log)
-        _check_log_probabilities(other, other_log)
+        _require_log_probabilities(owner, own_log)
+        _require_log_probabilities(other, other_log)
         if own_log.shape != other_log.shape:
             raise ValueError(
                 f"{owner} and {other}: expected one number a text in both, got "
@@ -106,7 +106,7 @@ def estimate_bhattacharyya(
     )
 
 
-def _check_log_probabilities(name: str, logs: np.ndarray) -> None:
+def _require_log_probabilities(name: str, logs: np.ndarray) -> None:
     if logs.ndim != 1 or not len(logs):
         raise ValueError(
             f"{name}: expected the log-probabilities of one text or more, got an "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qdtheory.support.records import Estimate
-from qdtheory.text.checks import check_whole
+from qdtheory.text.checks import require_whole
 from qdtheory.text.corpus import Texts
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.intervals import samples_of
@@ -60,7 +60,7 @@ def bootstrap_interval(
         1.8 in [1.68, 1.90]
     """
     samples = samples_of(corpora, level)
-    check_whole("num_resamples", num_resamples, 2)
+    require_whole("num_resamples", num_resamples, 2)
     rng = np.random.default_rng(seed)
     resamples = (
         [sample[rng.integers(len(sample), size=len(sample))] for sample in samples]

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from qdtheory.text.checks import check_choice
+from qdtheory.text.checks import require_choice
 from qdtheory.text.corpus import Texts, as_corpus
 
 Method: TypeAlias = Literal["lz78", "gzip"]
@@ -47,7 +47,7 @@ def compression_ratio(candidates: Texts, method: Method = "lz78") -> float:
         >>> [round(compression_ratio(["a b"] * n), 4) for n in (4, 90)]
         [0.6154, 1.44]
     """
-    check_choice("method", method, Method)
+    require_choice("method", method, Method)
     corpus = as_corpus(candidates)
     if method == "gzip":
         plain = " ".join(" ".join(map(str, text)) for text in corpus).encode()

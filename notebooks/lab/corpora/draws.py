@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from qdtheory.text.checks import check_whole
+from qdtheory.text.checks import require_whole
 from qdtheory.text.ngrams import expected_distinct
 
 SAMPLES = ", the number of samples"
@@ -65,7 +65,7 @@ def distinct_k(classes: Iterable[Any], k: int) -> float:
     """
     counts = np.array(list(class_counts(classes).values()))
     n = int(counts.sum())
-    check_whole("k", k, 1, n, SAMPLES)
+    require_whole("k", k, 1, n, SAMPLES)
     return expected_distinct(*np.unique(counts, return_counts=True), n, k)
 
 
@@ -107,7 +107,7 @@ def utility_k(
     values = np.asarray(utilities, float)
     sizes = np.array(list(counts.values()))
     n = int(sizes.sum())
-    check_whole("k", k, 1, n, SAMPLES)
+    require_whole("k", k, 1, n, SAMPLES)
     if values.shape != (n,):
         raise ValueError(
             f"utilities: expected one a sample, shape ({n},), got {values.shape}"
@@ -151,7 +151,7 @@ def pass_at_k(
         0.25
     """
     n, c = np.broadcast_arrays(np.atleast_1d(num_samples), np.atleast_1d(num_correct))
-    check_whole("k", k, 1, int(n.min()), SAMPLES)
+    require_whole("k", k, 1, int(n.min()), SAMPLES)
     if ((c < 0) | (c > n)).any():
         raise ValueError("num_correct: expected numbers from 0 to num_samples")
     return float((1 - _chance_unseen(n, c, k)[-1]).mean())

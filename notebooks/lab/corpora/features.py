@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Real
 
-from lab.metrics.frechet import check_features, gaussian_distance
+from lab.metrics.frechet import as_features, gaussian_distance
 
 
 def frechet_distance(
@@ -41,8 +41,8 @@ def frechet_distance(
         >>> round(frechet_distance(candidates, references, squared=True), 6)
         3.0
     """
-    a = check_features(candidate_features, "candidate_features")
-    b = check_features(reference_features, "reference_features")
+    a = as_features(candidate_features, "candidate_features")
+    b = as_features(reference_features, "reference_features")
     if a.shape[1] != b.shape[1]:
         raise ValueError(
             f"expected as many features of candidates as of references, got "

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 
 from qdtheory.lstm import LSTMLanguageModel
 from qdtheory.support.records import Estimate, Record
-from qdtheory.text.checks import check_whole
+from qdtheory.text.checks import require_whole
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.intervals import interval_of
 from qdtheory.text.looks import tell, unlike
@@ -155,7 +155,7 @@ def known_words(references: Texts, min_count: int = 2) -> tuple[Token, ...]:
         ('a', 'b')
     """
     corpus = as_corpus(references)
-    check_whole("min_count", min_count)
+    require_whole("min_count", min_count)
     counts = np.bincount(corpus.tokens, minlength=corpus.vocab_size)
     found = tuple(compress(corpus.vocabulary, (counts >= min_count).tolist()))
     if not found:
@@ -213,7 +213,7 @@ def fit_language_model(
     """
     from lab.corpora.training import train
 
-    check_whole("max_epochs", max_epochs)
+    require_whole("max_epochs", max_epochs)
     corpus = _two_at_least(corpus, "fit a model to")
     words = known_words(corpus, min_count) if vocabulary is None else vocabulary
     corpus = _over(corpus, tuple(dict.fromkeys((*words, UNKNOWN))))

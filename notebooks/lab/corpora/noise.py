@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from qdtheory.support.records import Record
-from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.checks import require_positive, require_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.ngrams import Countable, ngram_counts
 
@@ -108,7 +108,7 @@ def add_noise(
     """
     if not isinstance(share, Real) or not 0 <= share <= 1:
         raise ValueError(f"share: expected a number from 0 to 1, got {share!r}")
-    check_whole("length", length, optional=True)
+    require_whole("length", length, optional=True)
     corpus = as_corpus(texts)
     size = len(corpus)
     rng = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def noise_discrepancy(
             f"{len(candidates)} and {size}; diversity depends on the number, so cut "
             "the larger set"
         )
-    check_positive("quality_range", quality_range)
+    require_positive("quality_range", quality_range)
 
     def measured(texts: Corpus, name: str) -> tuple[float, float]:
         u = _number(quality(texts, references), f"quality of {name}")

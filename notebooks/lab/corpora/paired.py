@@ -12,15 +12,15 @@ from qdtheory.bleu_formula import (
     Matches,
     Smoothing,
     bleu_of_matches,
-    check_smoothing,
     matches,
+    require_smoothing,
 )
 from qdtheory.support.records import Record
 from qdtheory.text.bleu import Aggregate, aggregate_bleu
-from qdtheory.text.checks import check_choice
+from qdtheory.text.checks import require_choice
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, ids_in
 from qdtheory.text.defaults import MAX_ORDER, SMOOTHING
-from qdtheory.text.ngrams import check_order
+from qdtheory.text.ngrams import require_order
 from qdtheory.text.postings import positions_of, postings_by_order
 
 
@@ -72,8 +72,8 @@ def paired_bleu(
         >>> paired_bleu(*texts, max_order=2, smoothing=None).round(4).tolist()
         [0.8333, 0.2887]
     """
-    check_smoothing(smoothing)
-    check_choice("aggregate", aggregate, Aggregate)
+    require_smoothing(smoothing)
+    require_choice("aggregate", aggregate, Aggregate)
     counted = _pairs(candidates, references, max_order)
     return aggregate_bleu(counted, smoothing, aggregate)
 
@@ -96,7 +96,7 @@ def paired_bleu_scores(
         >>> paired_bleu_scores(["a b c", "a"], ["a b c", "b"], max_order=2).tolist()
         [[1.0, 1.0], [0.0, 0.0]]
     """
-    check_smoothing(smoothing)
+    require_smoothing(smoothing)
     return bleu_of_matches(_pairs(candidates, references, max_order), smoothing).T
 
 
@@ -162,7 +162,7 @@ def rouge_scores(
 
 def _pairs(candidates: Texts, references: Texts, max_order: int) -> Matches:
     """Count the n-grams that each pair shares."""
-    check_order(max_order, "max_order")
+    require_order(max_order, "max_order")
     ours, theirs = as_corpus(candidates), as_corpus(references)
     if len(ours) != len(theirs):
         raise ValueError(

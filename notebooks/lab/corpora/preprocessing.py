@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from qdtheory.support.packages import missing
-from qdtheory.text.checks import check_choice, check_whole
+from qdtheory.text.checks import require_choice, require_whole
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, prefix_sums
 
 Rare: TypeAlias = Literal["drop", "unk"]
@@ -104,11 +104,11 @@ def prepare(
         >>> list(prepare(["a b a", "a c", "a a a a"], min_count=2, rare="unk"))
         [('a', '<unk>', 'a'), ('a', '<unk>'), ('a', 'a', 'a', 'a')]
     """
-    check_whole("min_count", min_count, 0)
-    check_whole("max_unknown", max_unknown, 0, optional=True)
-    check_whole("min_length", min_length, 0)
-    check_whole("max_length", max_length, min_length, optional=True)
-    check_choice("rare", rare, Rare)
+    require_whole("min_count", min_count, 0)
+    require_whole("max_unknown", max_unknown, 0, optional=True)
+    require_whole("min_length", min_length, 0)
+    require_whole("max_length", max_length, min_length, optional=True)
+    require_choice("rare", rare, Rare)
     if rare == "drop" and max_unknown is not None:
         raise ValueError('max_unknown counts replaced words: set rare="unk" with it')
     corpus = as_corpus(corpus)
@@ -168,7 +168,7 @@ def imdb(sentences_per_review: int | None = 2) -> Corpus:
     References:
         Montahaei et al. 2019, section 4.1; Maas et al. 2011 (the reviews).
     """
-    check_whole("sentences_per_review", sentences_per_review, optional=True)
+    require_whole("sentences_per_review", sentences_per_review, optional=True)
     with _path().open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         reviews = [row["text"] for row in rows if row["source"] == "imdb"]

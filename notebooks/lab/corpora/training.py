@@ -23,7 +23,7 @@ from jaxtyping import Array, ArrayLike, Int
 
 from qdtheory.lstm import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.support.packages import required
-from qdtheory.text.checks import check_positive, check_whole
+from qdtheory.text.checks import require_positive, require_whole
 from qdtheory.text.containers import Token
 from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint, prefix_sums
 
@@ -136,7 +136,7 @@ def train(
         "batch_size": batch_size,
         "seed": seed,
     }
-    _check_settings(settings | {"epochs": epochs, "every": every}, corpus)
+    _require_settings(settings | {"epochs": epochs, "every": every}, corpus)
     held_out = None if validation is None else _in_order(validation, corpus)
     words = corpus.vocab_size
     sizes = words + 1, embedding_size, hidden_size, INITIAL_SIGMA
@@ -379,13 +379,13 @@ def _compare(path: Path, found: dict[str, Any], settings: dict[str, Any]) -> Non
 # --- the rest -----------------------------------------------------------------------
 
 
-def _check_settings(settings: dict[str, Any], corpus: Corpus) -> None:
-    check_positive("learning_rate", settings.pop("learning_rate"))
-    check_whole("seed", settings.pop("seed"), 0)
+def _require_settings(settings: dict[str, Any], corpus: Corpus) -> None:
+    require_positive("learning_rate", settings.pop("learning_rate"))
+    require_whole("seed", settings.pop("seed"), 0)
     size = settings.pop("batch_size")
-    check_whole("batch_size", size, 1, len(corpus), ", the sentences of the corpus")
+    require_whole("batch_size", size, 1, len(corpus), ", the sentences of the corpus")
     for name, value in settings.items():
-        check_whole(name, value)
+        require_whole(name, value)
 
 
 def _print_on_a_terminal(progress: Progress) -> None:

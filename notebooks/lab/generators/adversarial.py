@@ -23,14 +23,14 @@ from lab.generators.discriminators import (
     OptimalDiscriminator,
 )
 from lab.generators.models import (
-    check_tokens,
     completion_values,
     policy_gradient,
     prefix_distribution,
+    require_tokens,
     token_policy_gradient,
 )
 from lab.generators.training import Objective, Step
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.lstm import LSTMLanguageModel, prefix_states
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
@@ -211,7 +211,7 @@ class MaliGAN(Adversarial):
 
     def __post_init__(self) -> None:
         if self.batch_size is not None:
-            check_positive(batch_size=self.batch_size)
+            require_positive(batch_size=self.batch_size)
 
     def start(self, model: Any, space: TextSpace, p: Array) -> Any:
         """Return the discriminator's state."""
@@ -258,7 +258,7 @@ class RankGAN(Adversarial):
     num_steps: int = 20
 
     def __post_init__(self) -> None:
-        check_positive(num_rivals=self.num_rivals, num_steps=self.num_steps)
+        require_positive(num_rivals=self.num_rivals, num_steps=self.num_steps)
         if self.bound is not None:
             within(bound=self.bound, low=0, ends="()")
 
@@ -384,7 +384,7 @@ class LeakyLSTM(Record):
 
     def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, for texts of one length over the model's words."""
-        check_tokens(space, "a LeakyLSTM", self.generator.num_words)
+        require_tokens(space, "a LeakyLSTM", self.generator.num_words)
         own, leaked = (
             list(prefix_states(network, space.max_length))
             for network in (self.generator, jax.lax.stop_gradient(self.discriminator))
@@ -487,7 +487,7 @@ class Sampled:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive(batch_size=self.batch_size)
+        require_positive(batch_size=self.batch_size)
         kind = "an Objective, such as SeqGAN() or MaximumLikelihood()"
         require(kind, Objective, objective=self.objective)
 
@@ -537,7 +537,7 @@ def expected_share(weights: PerText, q: PerText, num_rivals: int) -> TextArray:
         >>> expected_share(jnp.array([2.0, 1.0]), jnp.array([0.5, 0.5]), 1).round(12)
         Array([0.58333333, 0.41666667], dtype=float64)
     """
-    q = check_distribution(q, "q")
+    q = as_distribution(q, "q")
     within(num_rivals=num_rivals, low=0)
     weights = jnp.asarray(weights, float)
     logs = jnp.log(weights)
@@ -581,7 +581,7 @@ def prefix_scores(
     network: LSTMLanguageModel, space: TextSpace
 ) -> Float[Array, "texts max_length"]:
     """Scores of the prefixes of each text: an LSTM's output for their last token."""
-    check_tokens(space, "a discriminator", network.num_words)
+    require_tokens(space, "a discriminator", network.num_words)
     columns = []
     for h in prefix_states(network, space.max_length):
         scores = (h @ network.output_weights + network.output_biases).ravel()

@@ -14,10 +14,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lab.generators.models import refuse
 from qdtheory.distributions import (
-    check_distribution,
-    check_distributions,
-    check_positive,
-    check_vector,
+    as_distribution,
+    as_distributions,
+    as_vector,
+    require_positive,
 )
 from qdtheory.support.numbers import (
     Number,
@@ -164,10 +164,10 @@ def best_of_n(q0: PerText, scores: PerText, n: int) -> TextVector:
         >>> q.round(6).tolist()
         [0.25, 0.45, 0.3]
     """
-    q0 = np.asarray(check_distribution(q0, "q0"))
-    scores = np.asarray(check_vector(scores, "scores", q0.size))
+    q0 = np.asarray(as_distribution(q0, "q0"))
+    scores = np.asarray(as_vector(scores, "scores", q0.size))
     refuse(np.isnan(scores), "scores must not be NaN")
-    check_positive(n=n)
+    require_positive(n=n)
     rank = np.unique(scores, return_inverse=True)[1]
     mass = np.bincount(rank, q0)
     upto = mass.cumsum() / mass.sum()
@@ -195,7 +195,7 @@ def bradley_terry(rewards: PerText) -> Float[Array, "texts texts"]:
         >>> bradley_terry(np.log([3.0, 1.0])).round(6).tolist()
         [[0.5, 0.75], [0.25, 0.5]]
     """
-    rewards = check_vector(rewards, "rewards")
+    rewards = as_vector(rewards, "rewards")
     return jax.nn.sigmoid(rewards[:, None] - rewards)
 
 
@@ -226,8 +226,8 @@ def dpo_loss(q: PerText, q0: PerText, preferences: TextMatrix, beta: Number) -> 
         >>> float(dpo_loss(half, half, np.full((2, 2), 0.5), 1.0).round(6))
         0.693147
     """
-    q, q0 = check_distributions(q=q, q0=q0)
-    chances = _check_preferences(preferences, q0.size)
+    q, q0 = as_distributions(q=q, q0=q0)
+    chances = _as_preferences(preferences, q0.size)
     h = beta * (jnp.log(q) - jnp.log(q0))
     loss = -chances * jax.nn.log_sigmoid(h[:, None] - h)
     return 2 * q0 @ loss @ q0
@@ -296,8 +296,8 @@ def fitted_rewards(q0: PerText, preferences: TextMatrix) -> TextVector:
     from scipy.sparse.csgraph import connected_components
     from scipy.special import expit
 
-    q0 = np.asarray(check_distribution(q0, "q0"))
-    chances = np.asarray(_check_preferences(preferences, q0.size))
+    q0 = np.asarray(as_distribution(q0, "q0"))
+    chances = np.asarray(_as_preferences(preferences, q0.size))
     refuse(q0 == 0, "q0 must be positive: other texts occur in no pair")
     if connected_components(chances > 0, connection="strong")[0] > 1:
         raise ValueError(
@@ -368,8 +368,8 @@ def self_training(
         >>> self_training(p, p, num_texts=10, num_generations=2).nrr.round(6).tolist()
         [-0.5, -0.55, -0.595]
     """
-    q, p = map(np.asarray, check_distributions(q=q, p=p))
-    check_positive(num_texts=num_texts, num_generations=num_generations)
+    q, p = map(np.asarray, as_distributions(q=q, p=p))
+    require_positive(num_texts=num_texts, num_generations=num_generations)
     within(real_share=real_share, low=0, high=1)
     kept, real = 1 - real_share, float(p @ p)
     cr, repeated = [float(p @ q)], [float(q @ q)]
@@ -386,8 +386,8 @@ def self_training(
 
 
 def _checked(q0: ArrayLike, rewards: ArrayLike, beta: Number) -> tuple[Array, Array]:
-    q0 = check_distribution(q0, "q0")
-    rewards = check_vector(rewards, "rewards", q0.size)
+    q0 = as_distribution(q0, "q0")
+    rewards = as_vector(rewards, "rewards", q0.size)
     refuse(~jnp.isfinite(rewards), "rewards must be finite, one number a text")
     within(beta=beta, low=0, ends="()")
     return q0, rewards
@@ -397,7 +397,7 @@ def _log(q: Array) -> Array:
     return jnp.where(q > 0, jnp.log(jnp.where(q > 0, q, 1.0)), -jnp.inf)
 
 
-def _check_preferences(preferences: ArrayLike, size: int) -> Array:
+def _as_preferences(preferences: ArrayLike, size: int) -> Array:
     chances = jnp.asarray(preferences, float)
     if chances.shape != (size, size):
         raise ValueError(

@@ -35,7 +35,7 @@ from lab.generators.models import (
     refuse,
     text_log_probabilities,
 )
-from qdtheory.distributions import check_distribution
+from qdtheory.distributions import as_distribution
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     STATIC,
@@ -478,7 +478,7 @@ def latent_report(model: Autoencoder, space: TextSpace, p: PerText) -> LatentRep
         >>> float(abs(found.elbo + found.gap - found.log_likelihood).round(12))
         0.0
     """
-    p = check_distribution(p, "p", space.num_texts)
+    p = as_distribution(p, "p", space.num_texts)
     if model.generator is not None:
         raise ValueError(
             "the KL term needs the posteriors and the prior on one grid; the prior of "

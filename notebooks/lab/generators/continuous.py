@@ -20,7 +20,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from lab.generators.training import Objective, Step
 from lab.generators.transport import Coupling, optimal_transport
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.lstm import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import STATIC, PerText, TextArray, require
@@ -123,7 +123,7 @@ class ConvDeconv(ContinuousGenerator, Record):
         Raises:
             ValueError: a number is below 1, or texts differ in length.
         """
-        check_positive(num_atoms=num_atoms, units=units)
+        require_positive(num_atoms=num_atoms, units=units)
         length = space.only_length("a continuous generator")
         positions = (length + 1) // 2
         shapes = (
@@ -186,7 +186,7 @@ class ConvLSTM(ContinuousGenerator, Record):
         Raises:
             ValueError: a number is below 1, or texts differ in length.
         """
-        check_positive(num_atoms=num_atoms, size=size)
+        require_positive(num_atoms=num_atoms, size=size)
         space.only_length("a continuous generator")
         inner, outer = jax.random.split(key)
         deviation = 1 / np.sqrt(size)
@@ -264,7 +264,7 @@ def transport_to_texts(
         >>> round(float(found.value), 6)
         0.707107
     """
-    p = check_distribution(p, "p", space.num_texts)
+    p = as_distribution(p, "p", space.num_texts)
     atoms = model.atoms(space)
     texts = jax.nn.one_hot(space.tokens, space.vocab_size, dtype=float)
     squares = ((atoms[:, None] - texts) ** 2).sum(axis=(-2, -1))
@@ -276,7 +276,7 @@ def transport_to_texts(
 
 def latent_points(num_atoms: int) -> Float[Array, "atoms 1"]:
     """Equally likely points of a standard normal: the medians of K equal shares."""
-    check_positive(num_atoms=num_atoms)
+    require_positive(num_atoms=num_atoms)
     return ndtri((jnp.arange(num_atoms) + 0.5) / num_atoms)[:, None]
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
 from lab.generators.alignment import best_of_n
-from lab.generators.models import Model, check_model
-from qdtheory.distributions import check_positive
+from lab.generators.models import Model, require_model
+from qdtheory.distributions import require_positive
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import EPS, PerText, within
 
@@ -87,7 +87,7 @@ class _Truncation:
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
             if name in ("k", "min_tokens_to_keep"):
-                check_positive(**{name: number})
+                require_positive(**{name: number})
             elif not isinstance(number, bool):
                 within(**{name: number}, low=0, high=self.high, ends=self.ends)
 
@@ -415,7 +415,7 @@ class Beam:
     length_penalty: int | float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive(width=self.width)
+        require_positive(width=self.width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -560,7 +560,7 @@ def text_distribution(
 def _texts_of(model: Any, space: TextSpace) -> Float[np.ndarray, "*batch texts"]:
     if isinstance(model, np.ndarray | Sequence) or hasattr(model, "__array__"):
         return np.asarray(model, float)
-    check_model(model, space)
+    require_model(model, space)
     return np.asarray(model.probabilities(space))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lab.generators.models import prefix_ids
-from qdtheory.distributions import check_positive
+from qdtheory.distributions import require_positive
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import within
 
@@ -107,9 +107,9 @@ class LogisticDiscriminator:
     num_steps: int = 5
 
     def __post_init__(self) -> None:
-        check_positive(num_steps=self.num_steps)
+        require_positive(num_steps=self.num_steps)
         if self.order is not None:
-            check_positive(order=self.order)
+            require_positive(order=self.order)
 
     def start(self, space: TextSpace, num_positions: int) -> Any:
         """Return weights of 0: D is 1/2."""

@@ -16,8 +16,8 @@ from jax.scipy.special import entr, xlogy
 from jaxtyping import Array, ArrayLike, Float
 
 from lab.generators.decoders import TokenDecoder
-from lab.generators.models import check_tokens
-from qdtheory.distributions import check_positive
+from lab.generators.models import require_tokens
+from qdtheory.distributions import require_positive
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     Number,
@@ -50,7 +50,7 @@ class MarkovModel(Record):
     def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text; texts have one length and the model's tokens."""
         initial, transitions = _checked(self)
-        check_tokens(space, "a Markov model", initial.size)
+        require_tokens(space, "a Markov model", initial.size)
         law = initial
         for _ in range(space.max_length - 1):
             law = (law.reshape(-1, initial.size, 1) * transitions).ravel()
@@ -137,7 +137,7 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
             f"the models have {of_q[0].size} and {of_p[0].size} tokens; they need the "
             "same"
         )
-    check_positive(length=length)
+    require_positive(length=length)
     return MarkovMetrics(*map(float, _metrics(of_q, of_p, length)))
 
 
@@ -172,7 +172,7 @@ def tempered_markov_metrics(
         (39.153901, 39.153901)
     """
     start, move = _checked(p)
-    check_positive(length=length)
+    require_positive(length=length)
     within(beta=beta, low=0, ends="()")
     log_z, ll = _log_partition(jnp.asarray(beta, float), start, move, length)
     return ll, log_z - beta * ll

@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.distributions import check_distribution, check_vector
+from qdtheory.distributions import as_distribution, as_vector
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import PerText, TextArray, require
 from qdtheory.support.records import Record
@@ -60,11 +60,11 @@ class LogitTable(Record):
         Raises:
             ValueError: `q` is not a distribution or has zeros.
         """
-        return cls(_logarithm(check_distribution(q, "q")))
+        return cls(_logarithm(as_distribution(q, "q")))
 
     def probabilities(self, space: TextSpace) -> TextArray:
         """Probability of every text, of which there are as many as logits."""
-        return jax.nn.softmax(check_vector(self.logits, "logits", space.num_texts))
+        return jax.nn.softmax(as_vector(self.logits, "logits", space.num_texts))
 
 
 @jax.tree_util.register_dataclass
@@ -101,7 +101,7 @@ class PrefixTable(Record):
             ValueError: `q` is not a distribution over the space or has zeros, or the
                 texts differ in length.
         """
-        q = check_distribution(q, "q", space.num_texts)
+        q = as_distribution(q, "q", space.num_texts)
         # A row's probabilities are those of its prefix's extensions, up to a factor.
         rows = [
             q.reshape(n, space.vocab_size, -1).sum(axis=-1) for n in num_prefixes(space)
@@ -128,7 +128,7 @@ def num_prefixes(space: TextSpace) -> list[int]:
     return [space.vocab_size**t for t in range(length)]
 
 
-def check_tokens(space: TextSpace, what: str, vocab_size: int) -> None:
+def require_tokens(space: TextSpace, what: str, vocab_size: int) -> None:
     """Raise unless texts have one length and as many tokens as a model is for."""
     space.only_length(what)
     if space.vocab_size != vocab_size:
@@ -187,8 +187,8 @@ def policy_gradient(model: Model, space: TextSpace, rewards: PerText) -> Any:
         >>> policy_gradient(table, space, np.array([1.0, 0.0])).logits.tolist()
         [0.25, -0.25]
     """
-    check_model(model, space)
-    rewards = _check_finite(check_vector(rewards, "rewards", space.num_texts))
+    require_model(model, space)
+    rewards = _require_finite(as_vector(rewards, "rewards", space.num_texts))
     return _policy_gradient(model, space, rewards)
 
 
@@ -236,8 +236,8 @@ def token_policy_gradient(
         >>> token_policy_gradient(table, space, np.array([1.0, 0.0])).logits.tolist()
         [0.25, -0.25]
     """
-    check_model(model, space)
-    rewards = _check_finite(jnp.asarray(rewards, float))
+    require_model(model, space)
+    rewards = _require_finite(jnp.asarray(rewards, float))
     shapes = (space.num_texts,), (space.num_texts, space.max_length)
     if rewards.shape not in shapes:
         raise ValueError(
@@ -289,7 +289,7 @@ def completion_values(
         >>> completion_values(space, rewards, q)[:, 0].tolist()
         [0.5, 0.5, 0.0, 0.0]
     """
-    roll_out = check_distribution(roll_out, "roll_out", space.num_texts)
+    roll_out = as_distribution(roll_out, "roll_out", space.num_texts)
     refuse(roll_out == 0, "roll_out must be positive, to complete every prefix")
     rewards = jnp.asarray(rewards, float).reshape(space.num_texts, -1)
     prefixes, weights = prefix_ids(space), roll_out[:, None]
@@ -317,7 +317,7 @@ def prefix_distribution(
         >>> prefix_distribution(space, np.array([0.5, 0.25, 0.25, 0.0])).tolist()
         [[0.75, 0.5], [0.75, 0.25], [0.25, 0.25], [0.25, 0.0]]
     """
-    q = check_distribution(q, "q", space.num_texts)
+    q = as_distribution(q, "q", space.num_texts)
     return _pooled(prefix_ids(space), q[:, None])
 
 
@@ -334,7 +334,7 @@ def prefix_ids(space: TextSpace) -> Int[np.ndarray, "texts max_length"]:
     return np.stack([number.reshape(-1) for number in numbers], axis=1)
 
 
-def check_model(model: Any, space: TextSpace) -> None:
+def require_model(model: Any, space: TextSpace) -> None:
     """Raise unless a model gives the texts of a space their probabilities."""
     kind = "a pytree with probabilities(space), such as LogitTable"
     require(kind, Model, model=model)
@@ -360,7 +360,7 @@ def _pooled(prefixes: Int[np.ndarray, "texts positions"], values: Array) -> Arra
     return jax.vmap(column, 1, 1)(jnp.asarray(prefixes), values)
 
 
-def _check_finite(rewards: Array) -> Array:
+def _require_finite(rewards: Array) -> Array:
     refuse(
         ~jnp.isfinite(rewards),
         "rewards must be finite; a reward of D is infinite where a model or the real "

@@ -25,7 +25,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 from scipy.stats import binom
 
 from lab.generators.models import Model
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import PerText, TextArray, within
 
@@ -86,9 +86,9 @@ def constant_reward_drift(
         >>> constant_reward_drift(np.array([0.9, 0.1]), 0.1, 1).round(6).tolist()
         [-0.00013, 0.00013]
     """
-    q = check_distribution(q, "q")
-    second_moment = _check_noise(learning_rate, batch_size, mean, variance)
-    check_positive(num_steps=num_steps)
+    q = as_distribution(q, "q")
+    second_moment = _second_moment(learning_rate, batch_size, mean, variance)
+    require_positive(num_steps=num_steps)
     k, squares = num_steps, q @ q
     fitness = k**2 * (q * (1 + 2 * squares) - 3 * q**2)
     fitness -= 2 * k * (k - 1) * q * (q - squares)
@@ -133,7 +133,7 @@ def fisher_drift(
         >>> fisher_drift(LogitTable.of(q), space, 0.1, 1).round(6).tolist()
         [-0.00013, 0.00013]
     """
-    second_moment = _check_noise(learning_rate, batch_size, mean, variance)
+    second_moment = _second_moment(learning_rate, batch_size, mean, variance)
     q = model.probabilities(space)
     if not isinstance(q, Tracer) and float(q.min()) == 0:
         raise ValueError(
@@ -196,8 +196,8 @@ def adam_drift(
         >>> adam_drift(q, 0.01, 64)[np.array([0, -1])].round(6).tolist()
         [-0.000513, -0.008759]
     """
-    q = np.asarray(check_distribution(q, "q"))
-    _check_noise(learning_rate, batch_size, reward, 0.0)
+    q = np.asarray(as_distribution(q, "q"))
+    _second_moment(learning_rate, batch_size, reward, 0.0)
     # A count of B q exactly moves nothing, but B q itself is rounded.
     expected = batch_size * q
     whole = np.round(expected)
@@ -243,7 +243,7 @@ def policy_update(
 
     Claims: N21.11.
     """
-    check_positive(num_steps=num_steps)
+    require_positive(num_steps=num_steps)
     if not clip > 0:
         raise ValueError(f"clip must be positive, got {clip}")
     if texts.shape != rewards.shape or texts.ndim != 1:
@@ -294,14 +294,12 @@ def expectation(
         >>> float(expectation(lambda texts, rewards: texts.sum(), q, 3).round(12))
         0.3
     """
-    q = check_distribution(q, "q")
-    check_positive(batch_size=batch_size)
+    q = as_distribution(q, "q")
+    require_positive(batch_size=batch_size)
     values = jnp.ones(1) if rewards is None else jnp.asarray(rewards, float)
     if reward_probabilities is None:
         reward_probabilities = np.full(values.size, 1 / values.size)
-    chances = check_distribution(
-        reward_probabilities, "reward_probabilities", values.size
-    )
+    chances = as_distribution(reward_probabilities, "reward_probabilities", values.size)
     num_batches = (q.size * values.size) ** batch_size
     if num_batches > MAX_BATCHES:
         raise ValueError(
@@ -344,7 +342,7 @@ def train_on_rewards(
 
     Claims: N21.10.
     """
-    check_positive(num_steps=num_steps, batch_size=batch_size)
+    require_positive(num_steps=num_steps, batch_size=batch_size)
 
     def step(state, key):
         keys = jax.random.split(key)
@@ -361,12 +359,12 @@ def train_on_rewards(
     return jnp.vstack([model.probabilities(space), path])
 
 
-def _check_noise(
+def _second_moment(
     learning_rate: float, batch_size: int, mean: float, variance: float
 ) -> float:
     """Check the numbers; return the rewards' second moment."""
     within(learning_rate=learning_rate, low=0, ends="()")
-    check_positive(batch_size=batch_size)
+    require_positive(batch_size=batch_size)
     if not (np.isfinite(mean) and 0 <= variance < np.inf):
         raise ValueError(
             "rewards need a finite mean and a finite, nonnegative variance, got "

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from qdtheory.distributions import (
-    check_distributions,
-    check_positive,
+    as_distributions,
+    require_positive,
     sample,
 )
 from qdtheory.support.numbers import PerText, one_of, within
@@ -142,7 +142,7 @@ def random_search(
         >>> round(float(np.log10(found.settings["rate"])), 1), len(found.values["loss"])
         (-2.0, 7)
     """
-    check_positive(num_trials=num_trials)
+    require_positive(num_trials=num_trials)
     within(num_seeds=num_seeds, low=2)  # for a deviation
     if trials is None:
         trials = _search(run, ranges, num_trials, seed)
@@ -192,7 +192,7 @@ def of_samples(
         >>> of_samples(lambda q, p: {"cr": float(q @ p)}, q, q, 4, seed=0)
         {'cr': 0.625}
     """
-    q, p = check_distributions(q=q, p=p)
+    q, p = as_distributions(q=q, p=p)
     keys = jax.random.split(jax.random.key(seed))
     drawn = (sample(key, x, num_samples) for key, x in zip(keys, (q, p)))
     return metrics(*(jnp.bincount(i, length=q.size) / num_samples for i in drawn))

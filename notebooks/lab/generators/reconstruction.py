@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from lab.generators.autoencoders import Autoencoder, refuse_nan
 from qdtheory.bleu_formula import Smoothing
-from qdtheory.distributions import check_distribution, check_positive
+from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.kernels import bleu_of_pairs
 from qdtheory.ngrams import ngram_matrix
 from qdtheory.spaces import TextSpace
@@ -81,8 +81,8 @@ def reconstruct(
         True
     """
     one_of(("greedy", "drawn"), decoding=decoding)
-    check_positive(max_order=max_order)
-    p = check_distribution(p, "p", space.num_texts)
+    require_positive(max_order=max_order)
+    p = as_distribution(p, "p", space.num_texts)
     codes = model.text_codes()
     log_decoded = model.log_decoded(space, codes)
     refuse_nan(log_decoded)

@@ -20,11 +20,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from lab.generators.models import LogitTable, Model, check_model
+from lab.generators.models import LogitTable, Model, require_model
 from qdtheory.distributions import (
-    check_distribution,
-    check_positive,
+    as_distribution,
     entropy,
+    require_positive,
 )
 from qdtheory.divergences import (
     bhattacharyya_distance,
@@ -34,8 +34,8 @@ from qdtheory.divergences import (
 from qdtheory.ngrams import cnd, coverage_rate, negative_repetition_rate
 from qdtheory.rewards import (
     Reward,
-    check_positive_everywhere,
-    check_rewarded,
+    as_positive_everywhere,
+    as_rewarded,
     given_reward,
     optimal_rewards,
 )
@@ -164,9 +164,9 @@ def train(
         >>> found.model.probabilities(space).round(6).tolist()
         [0.75, 0.25]
     """
-    check_model(model, space)
-    p = check_positive_everywhere(p, space.num_texts)
-    check_positive(
+    require_model(model, space)
+    p = as_positive_everywhere(p, space.num_texts)
+    require_positive(
         num_steps=num_steps, discriminator_steps=discriminator_steps, every=every
     )
     if num_steps % every:
@@ -180,7 +180,7 @@ def train(
             f"{type(model).__name__}"
         )
     name = f"{objective!r:.60}"
-    seen = p if training is None else check_distribution(training, "training", p.size)
+    seen = p if training is None else as_distribution(training, "training", p.size)
     if not isinstance(objective, Objective):
         objective = _rewarded(objective, seen, discriminator_steps)
     elif discriminator_steps != 1:
@@ -197,7 +197,7 @@ def train(
         if not isinstance(failure, Tracer):
             # Read here, as an error inside compiled code comes with the values.
             step, part = np.asarray(failure).tolist()
-            _check_finite(step, part, name, learning_rate)
+            _require_finite(step, part, name, learning_rate)
     except jax.errors.JaxRuntimeError as error:
         # The last line of an error that was raised inside compiled code.
         lines = [line for line in str(error).splitlines() if "Error: " in line]
@@ -206,7 +206,7 @@ def train(
     return history
 
 
-def _check_finite(step: int, part: int, name: str, learning_rate: Number) -> None:
+def _require_finite(step: int, part: int, name: str, learning_rate: Number) -> None:
     """Raise if a part of the run was not finite at some step."""
     if step < 0:
         return
@@ -250,7 +250,7 @@ def _rewarded(objective: Reward | str | Rewards, p: Array, steps: int) -> Object
     """The rewards of each text; of a reward of D, at the optimal discriminator."""
     if isinstance(objective, Reward | str):
         reward = given_reward(objective)
-        check_rewarded(reward, p, "training")
+        as_rewarded(reward, p, "training")
         if reward.formula is None:  # code, which each run compiles anew
             return _Rewarded(partial(optimal_rewards, reward), steps)
         return _Rewarded(reward, steps)

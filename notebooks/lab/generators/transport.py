@@ -19,7 +19,7 @@ from scipy import sparse
 
 from lab.generators.adversarial import Adversarial
 from lab.generators.models import Model, prefix_distribution, refuse
-from qdtheory.distributions import check_distribution, check_distributions
+from qdtheory.distributions import as_distribution, as_distributions
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
     PerText,
@@ -84,7 +84,7 @@ def optimal_transport(
         >>> float(found.value.round(9))
         1.0
     """
-    a, b = check_distribution(a, "a"), check_distribution(b, "b")
+    a, b = as_distribution(a, "a"), as_distribution(b, "b")
     cost = jnp.asarray(cost, float)
     if cost.shape != (a.size, b.size):
         raise ValueError(
@@ -170,7 +170,7 @@ def wasserstein_distance(
         >>> [float(wasserstein_distance(q, p, space, d).round(9)) for d in grounds]
         [1.5, 2.0]
     """
-    q, p = check_distributions(space.num_texts, q=q, p=p)
+    q, p = as_distributions(space.num_texts, q=q, p=p)
     return (p - q) @ wasserstein_critic(q, p, space, ground)
 
 
@@ -216,8 +216,8 @@ def wasserstein_critic(
         >>> wasserstein_critic(q, p, space, "prefix").tolist()
         [-0.5, 0.5]
     """
-    q, p = check_distributions(space.num_texts, q=q, p=p)
-    check_ground(space, ground, penalty)
+    q, p = as_distributions(space.num_texts, q=q, p=p)
+    require_ground(space, ground, penalty)
     if ground == "hamming":
         (negative,) = _outside_jax(partial(_potential, space), [q.shape], q, p)
         return -negative
@@ -246,7 +246,7 @@ class WGAN(Adversarial):
 
     def start(self, model: Model, space: TextSpace, p: Array) -> Any:
         """Check the ground; there is no state, as each step's critic is optimal."""
-        check_ground(space, self.ground, self.penalty)
+        require_ground(space, self.ground, self.penalty)
         return ()
 
     def rewards(
@@ -257,7 +257,7 @@ class WGAN(Adversarial):
         return wasserstein_critic(q, p, space, self.ground, self.penalty), state
 
 
-def check_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
+def require_ground(space: TextSpace, ground: str, penalty: float | None) -> None:
     """Raise unless the distance between texts and a gradient penalty fit the space."""
     one_of(GROUNDS, ground=ground)
     if ground == "hamming":
@@ -305,7 +305,7 @@ def _transport(*arrays: Any) -> list[np.ndarray]:
     u = (cost - dual[len(a) :]).min(axis=1)
     v = (cost - u[:, None]).min(axis=0)
     least = float(a @ u + b @ v)
-    _check_gap(float((cost * plan).sum()), least, float(abs(cost).max()))
+    _require_gap(float((cost * plan).sum()), least, float(abs(cost).max()))
     return [plan, u, v]
 
 
@@ -323,7 +323,7 @@ def _potential(space: TextSpace, *arrays: Any) -> list[np.ndarray]:
     # What the flow leaves undone goes at most from one end of a text to the other.
     undone = abs(q - p - flow @ x.clip(0)).sum() / 2
     value = x.clip(0).sum() + undone * space.max_length
-    _check_gap(float(value), float((q - p) @ f), space.max_length)
+    _require_gap(float(value), float((q - p) @ f), space.max_length)
     return [f]
 
 
@@ -345,7 +345,7 @@ def _minimise(
     return found.x, np.append(found.eqlin.marginals, 0)
 
 
-def _check_gap(upper: float, lower: float, scale: float) -> None:
+def _require_gap(upper: float, lower: float, scale: float) -> None:
     if not upper - lower <= DUALITY_GAP * scale:
         raise RuntimeError(
             f"the linear program was not solved: the distance lies in [{lower:.12g}, "

@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from qdtheory.bleu import check_references
+from qdtheory.bleu import require_references
 from qdtheory.bleu_formula import (
     Matches,
     Smoothing,
     bleu_of_matches,
-    check_smoothing,
     closest_length,
     matches,
+    require_smoothing,
 )
-from qdtheory.distributions import check_distributions, check_positive
+from qdtheory.distributions import as_distributions, require_positive
 from qdtheory.ngrams import ngram_matrix
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import PerText
@@ -58,8 +58,8 @@ def estimate_bleu(
     from scipy.special import stdtrit  # late: slow to import
 
     texts, others = np.asarray(candidates), np.asarray(references)
-    check_positive(max_order=max_order)
-    check_smoothing(smoothing)
+    require_positive(max_order=max_order)
+    require_smoothing(smoothing)
     if texts.ndim != 2 or others.ndim != 3 or len(texts) != len(others):
         raise ValueError(
             "candidates must have shape (draws, length) and references (draws, "
@@ -144,11 +144,11 @@ def expected_corpus_bleu(
         >>> expected_corpus_bleu(space, p, p, max_order=1, num_candidates=3).tolist()
         [0.75]
     """
-    check_positive(max_order=max_order)
-    check_smoothing(smoothing)
-    check_references("num_references", num_references)
-    check_references("num_candidates", num_candidates)
-    q, p = map(np.asarray, check_distributions(space.num_texts, q=q, p=p))
+    require_positive(max_order=max_order)
+    require_smoothing(smoothing)
+    require_references("num_references", num_references)
+    require_references("num_candidates", num_candidates)
+    q, p = map(np.asarray, as_distributions(space.num_texts, q=q, p=p))
     multisets = math.comb(space.num_texts + num_references - 1, num_references)
     if multisets > 10**6:
         raise ValueError(

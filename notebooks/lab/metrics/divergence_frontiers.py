@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from qdtheory.distributions import check_distributions, check_vector
+from qdtheory.distributions import as_distributions, as_vector
 from qdtheory.divergences import kl_divergence
 from qdtheory.support.numbers import Number, PerText, Scalar, within
 
@@ -47,8 +47,8 @@ def divergence_frontier(
         >>> divergence_frontier(q, p, np.array([0.5])).round(12).tolist()
         [[0.066414314382, 0.066414314382]]
     """
-    q, p = check_distributions(q=q, p=p)
-    lambdas = check_vector(lambdas, "lambdas")
+    q, p = as_distributions(q=q, p=p)
+    lambdas = as_vector(lambdas, "lambdas")
     within(lambdas=lambdas, low=0, high=1)
     return _points(q, p, lambdas)
 
@@ -90,7 +90,7 @@ def frontier_integral(q: PerText, p: PerText) -> Scalar:
         >>> print(f"{frontier_integral(q, p):.6f}")
         0.089140
     """
-    q, p = check_distributions(q=q, p=p)
+    q, p = as_distributions(q=q, p=p)
     total = q + p
     d = (q - p) / jnp.where(total > 0, total, 1.0)
     # A term is (q + p) / 2 times 1 - (1 - d^2) artanh(d) / d. Where that loses digits,
@@ -177,7 +177,7 @@ def precision_recall_distributions(
         >>> precision_recall_distributions(q, p, num_angles=3).round(12).tolist()
         [[0.0, 1.0], [0.7, 0.7], [1.0, 0.0]]
     """
-    q, p = check_distributions(q=q, p=p)
+    q, p = as_distributions(q=q, p=p)
     within(num_angles=num_angles, low=2)
     angles = np.linspace(0, np.pi / 2, num_angles)
     sine, cosine = np.sin(angles)[:, None], np.cos(angles)[:, None]

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float, Real
 
-from qdtheory.distributions import check_distributions, check_finite
+from qdtheory.distributions import as_distributions, require_finite
 from qdtheory.support.numbers import EPS, PerText, Scalar
 
 
@@ -63,8 +63,8 @@ def frechet_distance(
         >>> round(float(frechet_distance(q, p, features, squared=True)), 6)
         0.8
     """
-    q, p = map(np.asarray, check_distributions(q=q, p=p))
-    features = check_features(features, "features")
+    q, p = map(np.asarray, as_distributions(q=q, p=p))
+    features = as_features(features, "features")
     if len(features) != q.size:
         raise ValueError(
             f"features must have a row for each of the {q.size} texts, got shape "
@@ -102,7 +102,7 @@ def _root(covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
     return np.sqrt(values)[:, None] * vectors.T
 
 
-def check_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows columns"]:
+def as_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows columns"]:
     """Check features and copy them to a float64 matrix."""
     values = np.asarray(features)
     if values.dtype.kind not in "fiu":
@@ -112,5 +112,5 @@ def check_features(features: ArrayLike, name: str) -> Float[np.ndarray, "rows co
             f"{name} must be a matrix with a row a text and a column a feature, got "
             f"shape {values.shape}"
         )
-    check_finite(values, name)
+    require_finite(values, name)
     return values.astype(float)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.distributions import check_distribution, check_distributions
+from qdtheory.distributions import as_distribution, as_distributions
 from qdtheory.kernels import (
     density_matrix,
     features_of,
@@ -159,7 +159,7 @@ def vendi_score(q: PerText, kernel: TextMatrix, order: Number = 1) -> Scalar:
     if not order > 0:
         raise ValueError(f"order must be positive, got {order}")
     features = features_of(kernel)
-    rho = density_matrix(check_distribution(q, "q", len(features)), features)
+    rho = density_matrix(as_distribution(q, "q", len(features)), features)
     if order == 1:
         return jnp.exp(von_neumann_entropy(rho))
     values = jnp.maximum(jnp.linalg.eigvalsh(rho), 0.0)
@@ -197,6 +197,6 @@ def quantum_relative_entropy(q: PerText, p: PerText, kernel: TextMatrix) -> Scal
         0.143841
     """
     features = features_of(kernel)
-    q, p = check_distributions(len(features), q=q, p=p)
+    q, p = as_distributions(len(features), q=q, p=p)
     model, real = (density_matrix(x, features) for x in (q, p))
     return -von_neumann_entropy(model) - (model * matrix_log(real)).sum()

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from qdtheory.distributions import check_vector, normalize
+from qdtheory.distributions import as_vector, normalize
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import Number, PerText, TextArray, within
 
@@ -59,7 +59,7 @@ def markov_projection(
         >>> markov_projection(space, q, order=1).tolist()
         [0.5, 0.0, 0.0, 0.5]
     """
-    q = check_vector(q, "q", space.num_texts)
+    q = as_vector(q, "q", space.num_texts)
     normalize(q)  # raises if q does not hold weights
     within(order=order, alpha=alpha, low=0)
     lengths, positions = space.text_lengths[:, None], np.arange(space.max_length)

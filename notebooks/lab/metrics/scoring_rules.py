@@ -11,7 +11,7 @@ shift, the proper scoring rule whose entropy is V, with P as the forecast.
 import jax
 import numpy as np
 
-from qdtheory.distributions import check_distribution, check_interior
+from qdtheory.distributions import as_distribution, as_interior
 from qdtheory.forms import Functional, expected_score
 from qdtheory.pairs import ConcavePair
 from qdtheory.support.numbers import PerText, Scalar
@@ -48,8 +48,8 @@ def bregman_divergence(diversity: Functional, q: PerText, p: PerText) -> Scalar:
         >>> float(bregman_divergence(lambda q: -jnp.square(q).sum(), a, b))
         0.5
     """
-    p = check_distribution(p)
-    q = check_distribution(q, "q", p.size)
+    p = as_distribution(p)
+    q = as_distribution(q, "q", p.size)
     value, slope = jax.value_and_grad(diversity)(p)
     return value - diversity(q) + expected_score(q - p, slope)
 
@@ -82,7 +82,7 @@ def local_discrepancy(pair: ConcavePair, p: PerText) -> float:
         >>> print(f"{local_discrepancy(pair, np.array([0.36, 0.33, 0.31])):.3e}")
         8.082e-07
     """
-    p = check_interior(p, ", as the estimate takes derivatives there")
+    p = as_interior(p, ", as the estimate takes derivatives there")
     basis = np.linalg.svd(np.ones((1, p.size)))[2][1:]
     hessian = basis @ np.asarray(jax.hessian(pair.diversity)(p)) @ basis.T
     scores, slope = pair.text_quality(p), jax.grad(pair.diversity)(p)

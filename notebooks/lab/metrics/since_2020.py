@@ -14,9 +14,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lab.corpora.compression import lz78_bits, lz78_phrases
 from qdtheory.distributions import (
-    check_distribution,
-    check_positive,
-    check_vector,
+    as_distribution,
+    as_vector,
+    require_positive,
 )
 from qdtheory.ngrams import chance_seen, ngram_matrix
 from qdtheory.spaces import TextSpace
@@ -52,8 +52,8 @@ def distinct_k(q: Float[ArrayLike, " classes"], k: int) -> Scalar:
         >>> float(distinct_k(jnp.array([0.5, 0.5]), 2))
         1.5
     """
-    check_positive(k=k)
-    return chance_seen(check_distribution(q, "q"), k).sum()
+    require_positive(k=k)
+    return chance_seen(as_distribution(q, "q"), k).sum()
 
 
 def utility_k(
@@ -94,9 +94,9 @@ def utility_k(
         >>> print(f"{utility_k(q, [1.0, 0.0], 2, patience=0.5):.6f}")
         0.416667
     """
-    q = check_distribution(q, "q")
-    u = check_vector(utilities, "utilities", q.size)
-    check_positive(k=k)
+    q = as_distribution(q, "q")
+    u = as_vector(utilities, "utilities", q.size)
+    require_positive(k=k)
     weights = patience_weights(k, patience)
     # Chances to meet a class first at draw 1, ..., k.
     first = q * (1 - q) ** jnp.arange(k)[:, None]
@@ -136,8 +136,8 @@ def pass_at_k(
         >>> float(pass_at_k([0.5, 0.0], 2))
         0.375
     """
-    s = check_vector(successes, "successes")
-    check_positive(k=k)
+    s = as_vector(successes, "successes")
+    require_positive(k=k)
     within(successes=s, low=0, high=1)
     return chance_seen(s, k).mean()
 
@@ -149,7 +149,7 @@ def compression_table(
     space: TextSpace, num_texts: int = 1
 ) -> Float[np.ndarray, "*texts"]:
     """LZ78's compression ratio of every sample of m texts: an array with m axes."""
-    check_positive(num_texts=num_texts)
+    require_positive(num_texts=num_texts)
     shape = (space.num_texts,) * num_texts
     if space.num_texts**num_texts > 10**6:
         raise ValueError(
@@ -195,7 +195,7 @@ def expected_compression(space: TextSpace, q: PerText, num_texts: int = 1) -> Sc
         >>> float(expected_compression(space, np.array([1.0, 0, 0, 0]), 3))
         1.0
     """
-    q = check_distribution(q, "q", space.num_texts)
+    q = as_distribution(q, "q", space.num_texts)
     value = jnp.asarray(compression_table(space, num_texts))
     for _ in range(num_texts):
         value = value @ q
@@ -240,7 +240,7 @@ def expected_self_repetition(
         >>> round(float(expected_self_repetition(space, q, 1, num_texts=2)), 6)
         0.346574
     """
-    q = check_distribution(q, "q", space.num_texts)
+    q = as_distribution(q, "q", space.num_texts)
     within(num_texts=num_texts, low=2)
     contains = (ngram_matrix(space, n) > 0).astype(int)
     shared = contains.T @ contains
