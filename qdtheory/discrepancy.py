@@ -37,7 +37,7 @@ from qdtheory.bounds import (
     quadratic,
     tails,
 )
-from qdtheory.bounds.bounds import Bounds
+from qdtheory.bounds.bounds import Bounds, not_below
 from qdtheory.bounds.concavity import look_for_violations
 from qdtheory.bounds.cubic import CubicCertificate
 from qdtheory.bounds.seal import distinguishable, seal
@@ -434,7 +434,7 @@ def _exact(problem: Problem) -> Discrepancy:
         # Half of what a seal allows, so that both bounds may be off by a rounding.
         enough = problem.real_quality + qdisc + distinguishable(problem, q) / 2
         bound = _upper_bound(problem, inflection, q, price, enough)
-        upper = max(bound - problem.real_quality, qdisc)
+        upper = not_below(problem, q, qdisc, bound - problem.real_quality)
     status, fault = seal(problem, q, qdisc, upper, "exact")
     reason = "A root in the frontier's weight: g is strictly concave"
     if inflection < 1:

@@ -115,7 +115,7 @@ class Function:
         return in_numpy(self.formula.inside, x)  # a named one needs no other form
 
     def compiled_jet(self, x: Float[np.ndarray, " points"]) -> Jet:
-        """The same by JAX, compiled, with the limit at 0: as accurate as `in_jax`."""
+        """The same by JAX, compiled, at `TINY` for 0: as accurate as `in_jax`."""
         # Pad to few sizes, as each is compiled; g may be NaN at 0, like -x * log(x).
         size = max(1024, 1 << (x.size - 1).bit_length())
         padded = np.full(size, 0.5)

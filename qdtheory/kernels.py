@@ -16,7 +16,6 @@ from jax.scipy.special import entr
 from jaxtyping import Array, ArrayLike, Float
 
 from qdtheory.bleu import bleu_table, text_bleu
-from qdtheory.bleu_formula import Smoothing
 from qdtheory.distributions import require_finite
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import (
@@ -85,12 +84,10 @@ def bleu_kernel(space: TextSpace, max_order: int) -> Float[np.ndarray, "texts te
     return (kernel + kernel.T) / 2
 
 
-def bleu_of_pairs(
-    space: TextSpace, max_order: int, smoothing: Smoothing = None
-) -> Float[Array, "texts texts"]:
+def bleu_of_pairs(space: TextSpace, max_order: int) -> Float[Array, "texts texts"]:
     """BLEU of each text as reference (row) with each text as candidate (column)."""
     space.refuse_beyond_memory(8 * space.num_texts**2, "BLEU kernel")
-    table = bleu_table(space, max_order, smoothing)
+    table = bleu_table(space, max_order)
     return jax.lax.map(lambda b: text_bleu(table, b, 1), jnp.eye(space.num_texts))
 
 

@@ -145,19 +145,16 @@ class LSTMLanguageModel(Record):
         return cls(*arrays, end_token=end_token)
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Sequence[ArrayLike], end_token: int | None = None
-    ) -> "LSTMLanguageModel":
+    def from_arrays(cls, arrays: Sequence[ArrayLike]) -> "LSTMLanguageModel":
         """Build a model from SeqGAN's 15 parameter arrays, which determine its sizes.
 
         Args:
             arrays: embeddings; W, U, b of the input, forget, output and cell gate;
                 output W and b. Float32 files are widened to float64.
-            end_token: None, or vocab_size - 1.
 
         Raises:
-            ValueError: not 15 arrays, inconsistent shapes, an entry that is not finite
-                (the message names the first such array), or another end token.
+            ValueError: not 15 arrays, inconsistent shapes, or an entry that is not
+                finite (the message names the first such array).
 
         References:
             Yu et al. 2017; the order of the published parameter file.
@@ -181,10 +178,8 @@ class LSTMLanguageModel(Record):
         kinds = (
             np.concatenate(values[1 + kind : 13 : 3], axis=-1) for kind in range(3)
         )
-        return cls(
-            *(jnp.asarray(a) for a in (values[0], *kinds, *values[13:])),
-            end_token=end_token,
-        )
+        arguments = (jnp.asarray(a) for a in (values[0], *kinds, *values[13:]))
+        return cls(*arguments, end_token=None)
 
     @property
     def fingerprint(self) -> str:

@@ -223,7 +223,7 @@ VALUES = [
     ("end_token .* 2, got 1", lambda: random_model(3, end_token=1)),
     ("last of at least 2 tokens", lambda: random_model(1, end_token=0)),
     ("SeqGAN's 15 .*got 14", lambda: LSTM.from_arrays(arrays()[:14])),
-    ("end_token", lambda: LSTM.from_arrays(arrays(), end_token=0)),
+    ("end_token", lambda: dataclasses.replace(MODEL, end_token=0)),
     (
         r"b_input .*\(4,\), got \(5,\)",
         lambda: LSTM.from_arrays(arrays(at_3=np.zeros(5))),

@@ -95,7 +95,7 @@ def test_probabilities_agree_with_plain_numpy(size, sigma, temperature, seed):
 def test_end_token_agrees_with_plain_numpy(size, seed):
     num_words, length = size
     arrays = seqgan_arrays(seed, num_words + 1)
-    model = qd.LSTMLanguageModel.from_arrays(arrays, end_token=num_words)
+    model = replace(qd.LSTMLanguageModel.from_arrays(arrays), end_token=num_words)
     space = qd.TextSpace(num_words, tuple(range(1, length + 1)))
     texts = [tuple(row[row >= 0]) for row in space.tokens]
     expected = [log_probability_with_end(arrays, text, length) for text in texts]

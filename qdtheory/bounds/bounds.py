@@ -66,6 +66,16 @@ def sealed_bounds(
 ) -> Bounds:
     """Seal a model as diverse as P and a claimed bound, unless they contradict."""
     gain = problem.gain(q)
+    upper = not_below(problem, q, gain, upper)
+    status, fault = seal(problem, q, gain, upper, "certified")
+    reason = (f"No seal: {fault}. " if fault else "") + f"Bounded by {method}."
+    return Bounds(
+        gain, upper, jnp.asarray(q), status, reason, steps=steps, evidence=evidence
+    )
+
+
+def not_below(problem: Problem, q: np.ndarray, gain: float, upper: float) -> float:
+    """The bound, or the gain that is above it by rounding; raise if by more."""
     # The gain is attained: beyond its rounding, a bound below it is wrong, as is NaN.
     beyond = CONTRADICTION * problem.spread + problem.rounding(q)
     if not gain <= upper + beyond:
@@ -73,12 +83,7 @@ def sealed_bounds(
             f"a model gains {gain:.9g}, more than the bound {upper:.9g}, which is "
             "wrong then; please report this pair and P"
         )
-    upper = float(max(gain, upper))  # below the gain by rounding only
-    status, fault = seal(problem, q, gain, upper, "certified")
-    reason = (f"No seal: {fault}. " if fault else "") + f"Bounded by {method}."
-    return Bounds(
-        gain, upper, jnp.asarray(q), status, reason, steps=steps, evidence=evidence
-    )
+    return float(max(gain, upper))
 
 
 # --- Units --------------------------------------------------------------------------

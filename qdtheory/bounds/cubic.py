@@ -11,14 +11,16 @@ $\sum_{xyz} Q_x Q_y Q_z A_{xyz}$,
 $$A_{xyz} = \tfrac{1}{3} (g_x + g_y + g_z) + \eta (s - C_{xyz})
 + \mathrm{sym}(R)_{xyz}, \quad R_{xyz} = (S_x)_{yz} + (g_x - f) S_{yz}, \qquad (2)$$
 of the entries of A, so the larger of f and the maximum entry bounds the gain.
-`cubic_bound` verifies $\eta$ and the matrices, independently of the solver.
+f need not be attained: if it is too large, the bound is loose. `certificate_bound`
+verifies $\eta$ and the matrices, independently of the solver.
 
 The solver minimises the maximum entry. The dual of that problem has a symmetric tensor
 T in place of $Q \otimes Q \otimes Q$: maximise $\sum_{xyz} g_x T_{xyz}$ subject to
 
 * (a) $T \ge 0$, $\sum_{xyz} T_{xyz} = 1$, $C \cdot T \le s$,
 * (b) $T_x \succeq 0$ for the slice $(T_x)_{yz} = T_{xyz}$ of each text x,
-* (c) $\sum_x (g_x - f)\,T_x \succeq 0$, which closes the gap that (b) leaves.
+* (c) $\sum_x (g_x - f)\,T_x \succeq 0$, which narrows the gap that (b) leaves; of a
+  model's tensor the sum is $(g \cdot Q - f)\,QQ'$.
 
 $\eta$, $S_x$ and S are the multipliers of $C \cdot T \le s$, of (b) and of (c). At the
 optimum Q has few texts, and the multipliers of the others would take many times more
@@ -28,7 +30,8 @@ reads $\sum_x v_x T_x \succeq 0$ with v the vector $(g_x - f) / d_x$ at length 1
 
 The alternating direction method of multipliers (ADMM) has T satisfy (a), a copy X of it
 (b), and a copy Y (c). With the penalty $\rho$, multipliers $M_x \succeq 0$ and
-$m \succeq 0$ in units of $\rho$, and the objective $c = \tfrac{1}{3} (g_x + g_y + g_z)
+$m \succeq 0$ in units of $\rho$ (minus Boyd's u, so that $\rho M_x$ and $\rho m$ are
+the $S_x$ and S of (1), scaled), and the objective $c = \tfrac{1}{3} (g_x + g_y + g_z)
 o_{xyz}$, a step minimises the augmented Lagrangian
 $$-c \cdot T + \tfrac{\rho}{2} \|T - X - M\|^2
 + \tfrac{\rho}{2} \|T - Y - v \otimes m\|^2 \qquad (3)$$
@@ -39,10 +42,10 @@ $$X_x \leftarrow (W_x)_+, \quad M_x \leftarrow (W_x)_-, \quad
 W_x = \hat T_x - M_x, \qquad (5)$$
 $$Y \leftarrow \hat T + v \otimes (w_- - m), \quad m \leftarrow w_-, \quad
 w = \sum_x v_x \hat T_x - m. \qquad (6)$$
-Here $\lambda$ and $\mu \ge 0$ are such that (a) holds, $W = W_+ - W_-$ are the parts
-of the positive and of the negative eigenvalues, and $\hat T$ is T, overrelaxed: it
-overshoots the old copy. At a fixed point T = X = Y, and by (4) the multipliers of the
-unscaled problem are
+Here C o is entry by entry, $\lambda$ and $\mu \ge 0$ are such that (a) holds,
+$W = W_+ - W_-$ are the parts of the positive and of the negative eigenvalues, and
+$\hat T$ is T, overrelaxed: it overshoots the old copy. At a fixed point T = X = Y, and
+by (4) the multipliers of the unscaled problem are
 $$\eta = 2 \rho \mu, \quad S_x = \rho\,d_x\,D M_x D, \quad
 S = \rho\,D m D\,/\,\|((g_x - f) / d_x)_x\|, \quad D = \mathrm{diag}(d). \qquad (7)$$
 
@@ -239,7 +242,8 @@ def _bound(program: CubicProgram, certificate: CubicCertificate) -> float:
     entries = gains[program.index].mean(axis=0) + added
     entries += price * (program.budget - program.entries(program.tensor))
     # S + a I is semidefinite, and Q'(S + a I)Q exceeds Q'SQ by a at most, as Q'Q <= 1:
-    # in (1) by the mean of the a of the S_x, and by (g . Q - f) times that of S.
+    # in (1) by the mean of the a of the S_x, and by (g . Q - f) times that of S. Both
+    # depend on Q: take the largest a, and the largest gain above f.
     shifts = [_semidefinite_shift(matrix) for matrix in (*grams, gram)]
     shift = max(shifts[:n]) + shifts[n] * max(gap.max(), 0)
     # Each entry is a mean of three gains, one of six entries of R, and the price times
@@ -278,7 +282,8 @@ def _semidefinite_shift(matrix: np.ndarray) -> float:
         raised = matrix + shift * np.eye(n)
         try:
             np.linalg.cholesky(raised)
-            # Plus Rump's (N + 1) EPS times the trace, and the rounding of both sums.
+            # Plus Rump's (N + 1) EPS times the trace, and three for the roundings of
+            # the shifted diagonal, of the trace and of this sum.
             return shift + (n + 4) * EPS * (float(np.trace(raised)) + size)
         except np.linalg.LinAlgError:
             shift *= 2
@@ -361,7 +366,8 @@ def _step(relaxation: _Relaxation, state: _State) -> _State:
     target += relaxation.objective / (2 * state.rho)
     entries, prices = _projected(target, relaxation.costs, program, state.prices)
     tensor = program.full(entries)
-    # (5) and (6): X minimises |X - W|, and Y |Y - (T^ - v x m)|. As |v| = 1, the latter
+    # (5) and (6), each with T^ = T + (alpha - 1) (T - its old copy): X minimises
+    # |X - W|, and Y |Y - (T^ - v x m)|. As |v| = 1, the latter
     # has the component v x w along v, on which alone (c) depends.
     over_slices = tensor + (OVERRELAXATION - 1) * (tensor - slices) - grams  # W
     over_summed = tensor + (OVERRELAXATION - 1) * (tensor - summed)  # T^ of (6)
@@ -418,7 +424,7 @@ def _projected(
 
 
 def _certificate(relaxation: _Relaxation, state: _State) -> CubicCertificate:
-    """The multipliers (7), in the unit of the gains."""
+    """The multipliers (7), times the range of the gains, which is 1 in c."""
     units, unit = relaxation.units, state.rho * relaxation.scale
     area = units[:, None] * units  # D M D multiplies the entries of M by these
     return CubicCertificate(
@@ -432,8 +438,8 @@ def _certificate(relaxation: _Relaxation, state: _State) -> CubicCertificate:
 def _balanced(previous: _State, state: _State) -> _State:
     """Adapt rho, such that the primal and the dual residual vanish alike.
 
-    The first is the distance of T from its copies, and the second, in units of rho, how
-    far these moved: a larger rho makes the first smaller and the second larger.
+    The first is the distance of T from its copies, and the second how far these moved,
+    both in units of T: a larger rho holds T closer to the copies, which then lag.
     """
     norm, x, y = np.linalg.norm, state.slices, state.summed
     primal = np.hypot(norm(state.tensor - x), norm(state.tensor - y))

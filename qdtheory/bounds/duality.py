@@ -15,15 +15,16 @@ with it quality, is at most the dual function
 $$\nu - \eta s + \sum_i \max_{l_i \le x \le h_i} [(u_i - \nu) x + \eta g(x)].
 \qquad (2)$$
 The least of these bounds is the optimum with g replaced by its concave envelope on
-each side of the box. The maximum over x is bounded by the proved shape of g (`shapes`):
-by the values at the ends of pieces, plus $\eta$ times the excess over chords, and in
-each concave piece from l to h by a tangent at any point t,
+each interval from $l_i$ to $h_i$. The maximum over x is bounded by the proved shape of
+g (`shapes`): by the values at the ends of pieces, plus $\eta$ times the excess over
+chords, and in each concave piece, cut to the box, then from l to h, by a tangent at any
+point t,
 $$(u - \nu) x + \eta g(x) \le (u - \nu) t + \eta g(t)
 + \max\{(h - t)\,(\eta g'(t) - (\nu - u)),\ (t - l)\,((\nu - u) - \eta g'(t)),\ 0\}.
 \qquad (3)$$
 
-Any multipliers and tangent points give a valid bound: an error in them can only loosen
-it. Sums are rounded up.
+Any $\eta \ge 0$, $\nu$ and tangent points give a valid bound: an error in them can only
+loosen it. Sums are rounded up.
 
 The least bound of a box: (2) is the maximum over x in the box of
 $$u \cdot x + \eta \Big(\sum_i g(x_i) - s\Big) + \nu \Big(1 - \sum_i x_i\Big),
@@ -34,9 +35,11 @@ multipliers of the planes mix the x to the optimum with g replaced by its concav
 envelope.
 
 If g is concave up to c and convex beyond, some optimum has at most one probability
-above c, that of a best text: of two such texts, moving mass from the one of smaller
+above c, that of a best text. Exchanging two probabilities leaves V as it is, so let
+better texts have larger ones. Of two texts above c, moving mass from the one of smaller
 probability, hence score, to the other until the former is at c lowers neither quality
-nor $\sum_i g(Q_i)$. So boxes of the best text's probability are enough.
+nor $\sum_i g(Q_i)$, as g is convex there. So boxes of the best text's probability are
+enough.
 """
 
 from dataclasses import dataclass
@@ -71,7 +74,8 @@ def rounding(num_terms: int, error: float = EPS) -> float:
 
     Valid for terms of a few operations each, added pairwise or in blocks.
     """
-    # NumPy adds blocks of 128 in eight sums of 16 each, and these pairwise.
+    # NumPy adds blocks of 128 in eight sums of 16 each, and these pairwise: about
+    # 16 + log2 N roundings, of EPS / 2 each. The root allows for blocks of that size.
     return (16 + num_terms**0.5) * error
 
 
@@ -88,6 +92,7 @@ def tangent_bound(
     finite = np.isfinite(scores)
     heights = np.where(finite, scores + price * slope, -np.inf)
     sizes = np.where(finite, np.abs(scores) + price * np.abs(slope), 0.0)
+    # The second term of (1). The third, -price * s, is left to the caller.
     rest = price * (value - slope * points)
     magnitudes = price * (np.abs(value) + np.abs(slope * points))
     # Each height with its own error: where a slope is huge so is the error, and the
@@ -98,13 +103,15 @@ def tangent_bound(
 
 def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector, float]:
     """Values and slopes to a relative error, in balls where 64 bits do not have it."""
-    jet, formula = g.compiled_jet(x), g.formula
-    if np.isfinite(g.error) or formula is None:
-        return jet.value, jet.slope, g.error
+    assert g.formula is not None, "no bound rests on code"
+    if np.isfinite(g.error):
+        jet = g.compiled_jet(x)
+        # x^.01 at the least 64-bit number is not near its limit.
+        return np.where(x > 0, jet.value, g.at_zero[0]), jet.slope, g.error
     # Balls where g cancels, as x - log(1 + x) near 0; at 0 itself the limits.
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
-    rows = [[*map(float, formula.balls(point, 1))] for point in inside]
+    rows = [[*map(float, g.formula.balls(point, 1))] for point in inside]
     rows = [g.at_zero] * (points.size - len(rows)) + rows
     return *np.array(rows)[index].T, EPS
 
@@ -115,8 +122,6 @@ def dual_bound(
     least: float,
     price: float,
     level: float,
-    low: PerText | float = 0.0,
-    high: PerText | float = 1.0,
 ) -> float:
     r"""Upper bound on $u \cdot Q$ s.t. $\sum_i g(Q_i) \ge s$, from any multipliers.
 
@@ -129,8 +134,6 @@ def dual_bound(
         least: s.
         price: $\eta$, nonnegative.
         level: $\nu$.
-        low: lower limits of the probabilities, in [0, 1], scalar or shape (N,).
-        high: upper limits, likewise, at least `low`.
 
     Returns:
         The bound.
@@ -154,8 +157,8 @@ def dual_bound(
     if g.formula is None:
         raise TypeError(f"there is no bound: {only_tried(['g'])}")
     program = SeparableProgram(g, np.asarray(scores, float), least, shape_of(g))
-    low, high = (np.broadcast_to(end, program.scores.shape) for end in (low, high))
-    return program.bound(price, level, low, high)
+    none = np.zeros_like(program.scores)
+    return program.bound(price, level, none, none + 1)
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,8 @@ class SeparableProgram:
         magnitudes = price * np.abs(value) + np.abs(costs) * x
         magnitudes += (price * steepest + np.abs(costs)) * (left + right)
         maxima = (maxima + rounding(1) * magnitudes).max(axis=1)
-        # (2), with the excess of g over chords at each text.
+        # (2). Off the concave pieces g is at most its chord plus the excess, and a
+        # chord is greatest at an end, a candidate: so one excess a text is enough.
         excess = costs.size * price * self.shape.excess
         total = level - price * self.least + maxima.sum() + excess
         sizes = abs(level) + price * abs(self.least) + np.abs(maxima).sum() + excess
@@ -228,8 +232,9 @@ def concave_convex_bound(
     if unit == 0 or target >= best:
         return best
     # Scores in [0, 1], best first; a text of score -inf adds g(0) to V and no more.
-    at_zero = float(g.compiled_jet(np.zeros(1)).value[0])
-    least = least - (scores.size - finite.size) * at_zero
+    # Not rounded down: the margin of the caller's `least` counts these terms too.
+    if finite.size < scores.size:
+        least -= (scores.size - finite.size) * g.at_zero[0]
     scores = 1 + np.sort((finite - best) / unit)[::-1]
     program = SeparableProgram(g, scores, least, two_pieces(g, inflection))
     if multipliers:
@@ -245,12 +250,13 @@ def _greatest_bound(
 ) -> float:
     """The greatest bound of boxes of the best text; `pair` is a price and a level."""
     n = program.scores.size
-    # The inflection is known up to rounding; allow for texts slightly beyond it.
+    # The inflection is known up to rounding; allow for texts slightly beyond it. That g
+    # bends the other way within such a distance d costs |g'''| d^3, below any rounding.
     low, high = np.zeros(n), np.full(n, min(inflection * (1 + 1e-10), 1.0))
     ends = [0.0, *np.geomspace(inflection, 1.0, 9)]
     boxes, greatest, tried = [*pairwise(ends)], -np.inf, 0
     while boxes:
-        low[0], high[0] = box = boxes.pop()
+        low[0], high[0] = box = boxes.pop()  # text 0 is a best one, alone above c
         bound, tried = np.inf, tried + 1
         # Most boxes are settled by the multipliers of the optimum, without a program.
         if pair:

@@ -2,7 +2,7 @@ r"""The shape of g, proved: the pieces of [0, 1] on which it is concave, and the
 
 By interval arithmetic g'' is enclosed on a piece. Where $g'' \le 0$ is proved, every
 tangent is above g on the piece. On the others, of width h, g exceeds the chord through
-the ends a and b by at most `CHORD_EXCESS` times its own size, as
+the ends a and b by at most `CHORD_EXCESS` times its height over [0, 1], as
 $$g(x) - \mathrm{chord}(x) = -\tfrac{1}{2} g''(\xi)\,(x - a)(b - x)
 \le \max(-g'')\,h^2 / 8, \qquad (1)$$
 so that the maximum of g plus a linear function is at an end, up to that excess. Both

@@ -236,7 +236,6 @@ def self_bleu_scores(
     candidates: Texts,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
-    against: Prepared | None = None,
 ) -> Float[np.ndarray, "sentences orders"]:
     """BLEU of each candidate against all other candidates; arguments as in `self_bleu`.
 
@@ -251,7 +250,7 @@ def self_bleu_scores(
         [[1.0], [1.0], [0.0]]
     """
     require_smoothing(smoothing)
-    statistics = _self_matches(as_corpus(candidates), max_order, against)
+    statistics = _self_matches(as_corpus(candidates), max_order)
     return bleu_of_matches(statistics, smoothing).T
 
 
@@ -296,7 +295,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
 
 
 def _self_matches(
-    candidates: Corpus, max_order: int, against: Prepared | None
+    candidates: Corpus, max_order: int, against: Prepared | None = None
 ) -> Matches:
     if against is not None:
         return _against(candidates, against, max_order)

@@ -9,7 +9,11 @@ from models import oracle
 import qdtheory as qd
 from qdtheory import discrepancy
 from qdtheory.bounds.concave_convex import inflection_point
-from qdtheory.bounds.duality import concave_convex_bound, tangent_bound
+from qdtheory.bounds.duality import (
+    accurate_values,
+    concave_convex_bound,
+    tangent_bound,
+)
 from qdtheory.formulas.expressions import Expression
 from qdtheory.functions import as_function
 
@@ -104,6 +108,19 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, p, share, monkey
     wrong = qd.quality_discrepancy(pair, p)
     assert wrong.status == "lower_bound"
     assert wrong.qdisc < right.qdisc <= wrong.upper_bound
+
+
+def test_an_impossible_text_counts_as_the_limit_at_0():
+    value, _, error = accurate_values(qd.Tsallis(0.01), np.array([0.0, 0.3]))
+    wanted = [0, (0.3**0.01 - 0.3) / 0.99]
+    assert np.abs(value - wanted).max() <= 4 * error
+
+
+def test_a_bound_below_what_a_model_gains_seals_nothing(monkeypatch):
+    monkeypatch.setattr(discrepancy, "_upper_bound", lambda *args: -1.0)
+    found = qd.quality_discrepancy(qd.LL_NRR, np.array([0.6, 0.3, 0.1]))
+    assert (found.status, found.upper_bound) == ("lower_bound", np.inf)
+    assert "more than the bound" in found.reason
 
 
 @pytest.mark.parametrize("num_references", [pytest.param(1, marks=pytest.mark.slow), 2])

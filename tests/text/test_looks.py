@@ -107,7 +107,6 @@ METRICS = [
     text.bleu_scores,
     lambda ours, theirs: text.bleu(ours, text.prepare_references(theirs)),
     lambda ours, theirs: text.self_bleu(ours, against=theirs),
-    lambda ours, theirs: text.self_bleu_scores(ours, against=theirs),
     *(partial(f, n=1) for f in (text.coverage_rate, text.cnd, text.jaccard_index)),
     lambda ours, theirs: text.cnd(ours, text.ngram_counts(theirs, 2), 2),
     partial(text.ms_jaccard, max_order=1),

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from lab.generators.autoencoders import (
     Autoencoder,
@@ -35,15 +35,13 @@ class Elbo(Objective):
         kl_weight: β, at least 0; 1 is the bound on the log-likelihood.
         keep: probability that the decoder sees a token, in (0, 1]: word dropout.
         bag_weight: weight of the bag of words, at least 0; 1 in VAE-bow.
-        annealing: number of steps over which β rises from 0 to its value.
 
     Raises:
         ValueError: a number is out of range.
 
     References:
-        Kingma and Welling 2014; Bowman et al. 2016, for annealing and word dropout;
-        Zhao, Zhao and Eskénazi 2017, for the bag of words; Cífka et al. 2018, section
-        3.1.
+        Kingma and Welling 2014; Bowman et al. 2016, for word dropout; Zhao, Zhao and
+        Eskénazi 2017, for the bag of words; Cífka et al. 2018, section 3.1.
 
     Claims: N23.3, N23.5.
 
@@ -57,44 +55,38 @@ class Elbo(Objective):
     kl_weight: int | float = 1.0
     keep: int | float = 1.0
     bag_weight: int | float = 0.0
-    annealing: int = 0
 
     def __post_init__(self) -> None:
         within(keep=self.keep, low=0, high=1, ends="(]")
         within(kl_weight=self.kl_weight, bag_weight=self.bag_weight, low=0)
-        within(annealing=self.annealing, low=0)
 
-    def start(self, model: Any, space: TextSpace, p: Array) -> Array:
-        """Count the steps, for annealing."""
+    def start(self, model: Any, space: TextSpace, p: Array) -> Any:
+        """Remember nothing."""
         require("an Autoencoder", Autoencoder, model=model)
         if model.log_sigma is None or model.generator is not None:
             raise ValueError(
                 "a VAE has noisy codes and a fixed prior; draw the model with a sigma "
                 "and without a learned prior"
             )
-        return jnp.zeros(())
+        return ()
 
     def ascent(self, state: Any, model: Any, space: TextSpace, p: Array) -> Step:
         """The gradient of the objective."""
-        risen = jnp.minimum(1.0, (state + 1) / max(self.annealing, 1))
-        return jax.grad(self.value)(model, space, p, risen), state + 1
+        return jax.grad(self.value)(model, space, p), state
 
-    def value(
-        self, model: Autoencoder, space: TextSpace, p: PerText, risen: ArrayLike = 1.0
-    ) -> Scalar:
+    def value(self, model: Autoencoder, space: TextSpace, p: PerText) -> Scalar:
         """The objective, in nats per text.
 
         Args:
             model: a VAE.
             space: the texts.
             p: their distribution.
-            risen: the share of the KL weight that annealing has reached.
         """
         codes, log_q = model.prior_codes(), model.log_posterior()
         gain = model.log_decoded(space, codes, self.keep)
         if self.bag_weight:
             gain = gain + self.bag_weight * model.log_bag(space, codes)
-        loss = self.kl_weight * risen * (log_q - jnp.log(model.grid.weights))
+        loss = self.kl_weight * (log_q - jnp.log(model.grid.weights))
         return jnp.asarray(p) @ (jnp.exp(log_q) * (gain.T - loss)).sum(axis=1)
 
 

@@ -80,7 +80,7 @@ class Greedy:
 class _Truncation:
     """Keeps some tokens in proportion; `TopK` and `MinK` have no share of [0, 1]."""
 
-    min_tokens_to_keep: int
+    min_tokens_to_keep: int = 1
     ends: ClassVar[str] = "[]"  # which ends of [0, high] the share may take
     high: ClassVar[float] = 1
 
@@ -283,7 +283,6 @@ class TopH(_Truncation):
 
     Args:
         share: alpha, in (0, 1]; at 1 all tokens stay.
-        min_tokens_to_keep: so many of the most probable stay; of equal ones the first.
         normalised: False for the rule in transformers, which puts the sum of
             $-p \log p$ over the kept tokens in the place of H(q).
 
@@ -299,7 +298,6 @@ class TopH(_Truncation):
     """
 
     share: int | float
-    min_tokens_to_keep: int = 1
     normalised: bool = True
     ends: ClassVar[str] = "(]"
 
@@ -319,7 +317,6 @@ class PLess(_Truncation):
     There is no dial; the most probable token always stays.
 
     Args:
-        min_tokens_to_keep: so many of the most probable stay, and what ties with them.
         norm: True for p-less-norm with its lower threshold,
             $(V \sum_i p_i^2 - 1) / (V - 1)$ for a vocabulary of V tokens.
 
@@ -333,7 +330,6 @@ class PLess(_Truncation):
         [0.533, 0.467, 0.0, 0.0]
     """
 
-    min_tokens_to_keep: int = 1
     norm: bool = False
 
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
@@ -341,7 +337,7 @@ class PLess(_Truncation):
         least = (laws**2).sum(axis=-1, keepdims=True)
         if self.norm:
             least = (least * laws.shape[-1] - 1) / max(laws.shape[-1] - 1, 1)
-        return (laws >= least) | (laws >= _kth_greatest(laws, self.min_tokens_to_keep))
+        return (laws >= least) | (laws >= _kth_greatest(laws, 1))
 
 
 @dataclass(frozen=True)
@@ -354,7 +350,6 @@ class MinK(_Truncation):
 
     Args:
         tau: at least 0; at 0 a temperature does not change which tokens stay.
-        min_tokens_to_keep: replaces a smaller k.
 
     References:
         Ding et al. 2026; the default is theirs.
@@ -367,7 +362,6 @@ class MinK(_Truncation):
     """
 
     tau: int | float = 3.0
-    min_tokens_to_keep: int = 1
     high: ClassVar[float] = np.inf
 
     def keeps(self, laws: Laws) -> Bool[np.ndarray, "*prefixes vocab"]:
@@ -379,7 +373,7 @@ class MinK(_Truncation):
         cliff = (falls / steps).argmax(axis=-1, keepdims=True) + 1
         range_ = np.maximum(falls.sum(axis=-1, keepdims=True), 1e-200)
         k = np.maximum(cliff, np.floor(self.tau / range_))
-        k = np.clip(k, self.min_tokens_to_keep, laws.shape[-1]).astype(int)
+        k = np.minimum(k, laws.shape[-1]).astype(int)
         return laws >= _sorted(ranked, k - 1)
 
 

@@ -87,12 +87,17 @@ def constant_reward_drift(
         [-0.00013, 0.00013]
     """
     q = as_distribution(q, "q")
-    second_moment = _second_moment(learning_rate, batch_size, mean, variance)
-    require_positive(num_steps=num_steps)
+    within(learning_rate=learning_rate, low=0, ends="()")
+    require_positive(batch_size=batch_size, num_steps=num_steps)
+    if not (np.isfinite(mean) and 0 <= variance < np.inf):
+        raise ValueError(
+            "rewards need a finite mean and a finite, nonnegative variance, got "
+            f"{mean} and {variance}"
+        )
     k, squares = num_steps, q @ q
     fitness = k**2 * (q * (1 + 2 * squares) - 3 * q**2)
     fitness -= 2 * k * (k - 1) * q * (q - squares)
-    rate = learning_rate**2 * second_moment / (2 * batch_size)
+    rate = learning_rate**2 * (mean**2 + variance) / (2 * batch_size)
     return rate * q * (fitness - q @ fitness)
 
 
@@ -101,22 +106,19 @@ def fisher_drift(
     space: TextSpace,
     learning_rate: float,
     batch_size: int,
-    mean: float = 1.0,
-    variance: float = 0.0,
     of: Callable[[Array], Array] = jnp.asarray,
 ) -> Float[Array, "..."]:
-    r"""Drift of any function of Q under SGD, for any parametrisation.
+    r"""Drift of any function of Q under SGD with rewards of 1, for any parametrisation.
 
-    $\frac{\eta^2 \mathrm{E}[r^2]}{2B} \sum_x Q(x)\, \partial_{s_x}^2 F$, with the trace
-    of the Fisher matrix times the Hessian of F: its mean curvature along the scores.
+    $\frac{\eta^2}{2B} \sum_x Q(x)\, \partial_{s_x}^2 F$, with the trace of the Fisher
+    matrix times the Hessian of F: its mean curvature along the scores. Other rewards
+    that ignore the text multiply it by $\mathrm{E}[r^2]$.
 
     Args:
         model: the parameters, a pytree with `probabilities(space)`, all positive.
         space: the texts.
         learning_rate: $\eta$, positive.
         batch_size: B, at least 1.
-        mean: mean of the rewards.
-        variance: their variance.
         of: F, from the distribution, shape (N,), to an array; by default Q itself.
 
     Returns:
@@ -133,7 +135,8 @@ def fisher_drift(
         >>> fisher_drift(LogitTable.of(q), space, 0.1, 1).round(6).tolist()
         [-0.00013, 0.00013]
     """
-    second_moment = _second_moment(learning_rate, batch_size, mean, variance)
+    within(learning_rate=learning_rate, low=0, ends="()")
+    require_positive(batch_size=batch_size)
     q = model.probabilities(space)
     if not isinstance(q, Tracer) and float(q.min()) == 0:
         raise ValueError(
@@ -157,20 +160,18 @@ def fisher_drift(
         return jax.jvp(slope, (0.0,), (1.0,))[1]
 
     curvatures = jax.lax.map(curvature, scores, batch_size=64)
-    rate = learning_rate**2 * second_moment / (2 * batch_size)
+    rate = learning_rate**2 / (2 * batch_size)
     return rate * jnp.tensordot(q, curvatures, 1)
 
 
-def adam_drift(
-    q: PerText, learning_rate: float, batch_size: int, reward: float = 1.0
-) -> TextArray:
-    r"""Drift of the logits in Adam's first step with a constant reward.
+def adam_drift(q: PerText, learning_rate: float, batch_size: int) -> TextArray:
+    r"""Drift of the logits in Adam's first step with a constant positive reward.
 
     The first step has the sign of the gradient, which is that of $r (c_i - B Q_i)$ with
     the count $c_i \sim \mathrm{Bin}(B, Q_i)$. So
-    $\mathrm{E}[\Delta \theta_i] = \pm \eta\,(\Pr(c_i > B Q_i) - \Pr(c_i < B Q_i))$,
-    of first order in $\eta$: texts of $Q_i < 1 - 2^{-1/B}$ lose logits to a positive
-    reward and gain from a negative one. Q changes by
+    $\mathrm{E}[\Delta \theta_i] = \eta\,(\Pr(c_i > B Q_i) - \Pr(c_i < B Q_i))$, of
+    first order in $\eta$: texts of $Q_i < 1 - 2^{-1/B}$ lose logits to a positive
+    reward. A negative one changes the sign, and they gain. Q changes by
     $Q_i (\mathrm{E}[\Delta \theta_i] - Q \cdot \mathrm{E}[\Delta \theta])$ to first
     order.
 
@@ -178,7 +179,6 @@ def adam_drift(
         q: the model, shape (N,).
         learning_rate: $\eta$, positive.
         batch_size: B, at least 1.
-        reward: r; only its sign matters.
 
     Returns:
         Expected change of each logit, shape (N,), up to Adam's epsilon.
@@ -197,14 +197,15 @@ def adam_drift(
         [-0.000513, -0.008759]
     """
     q = np.asarray(as_distribution(q, "q"))
-    _second_moment(learning_rate, batch_size, reward, 0.0)
+    within(learning_rate=learning_rate, low=0, ends="()")
+    require_positive(batch_size=batch_size)
     # A count of B q exactly moves nothing, but B q itself is rounded.
     expected = batch_size * q
     whole = np.round(expected)
     expected = np.where(np.isclose(expected, whole, rtol=1e-12), whole, expected)
     above = binom.sf(np.floor(expected), batch_size, q)
     below = binom.cdf(np.ceil(expected) - 1, batch_size, q)
-    return jnp.asarray(learning_rate * np.sign(reward) * (above - below))
+    return jnp.asarray(learning_rate * (above - below))
 
 
 def policy_update(
@@ -357,17 +358,3 @@ def train_on_rewards(
     start = model, optimizer.init(model)
     path = jax.lax.scan(step, start, jax.random.split(key, num_steps))[1]
     return jnp.vstack([model.probabilities(space), path])
-
-
-def _second_moment(
-    learning_rate: float, batch_size: int, mean: float, variance: float
-) -> float:
-    """Check the numbers; return the rewards' second moment."""
-    within(learning_rate=learning_rate, low=0, ends="()")
-    require_positive(batch_size=batch_size)
-    if not (np.isfinite(mean) and 0 <= variance < np.inf):
-        raise ValueError(
-            "rewards need a finite mean and a finite, nonnegative variance, got "
-            f"{mean} and {variance}"
-        )
-    return mean**2 + variance

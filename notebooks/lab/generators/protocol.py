@@ -29,37 +29,32 @@ Metrics = Callable[[Array, Array], Mapping[str, float]]
 
 
 class Range(Record):
-    """An interval to draw a number from.
+    """An interval to draw a number from, whose logarithm is uniform.
 
     Attributes:
-        low: its lower end.
+        low: its lower end, positive.
         high: its upper end, above the lower one.
-        log: whether the logarithm is uniform instead of the number; for positive ends.
 
     Raises:
-        ValueError: the ends are not finite, not in order, or not positive for `log`.
+        ValueError: the ends are not finite, not in order, or not positive.
     """
 
     low: int | float
     high: int | float
-    log: bool = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.high) and self.low < self.high):
             raise ValueError(
                 f"a range needs two finite ends in order, got {self.low}, {self.high}"
             )
-        if self.low <= (0 if self.log else -np.inf):
+        if self.low <= 0:
             raise ValueError(
-                f"a range of logarithms needs positive ends, got {self.low}; or take "
-                "log=False"
+                f"a range of logarithms needs positive ends, got {self.low}"
             )
 
     def at(self, share: float) -> float:
         """The number below which a share in [0, 1] of all draws lie."""
-        if self.log:
-            return float(self.low * (self.high / self.low) ** share)
-        return float(self.low + (self.high - self.low) * share)
+        return float(self.low * (self.high / self.low) ** share)
 
 
 class Trials(Record):

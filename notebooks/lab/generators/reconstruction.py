@@ -1,11 +1,8 @@
 r"""Reconstruction: texts decoded from their own codes, and scored against themselves.
 
-A text is encoded as the mean of its posterior and decoded, greedily or by drawing from
-the decoder. The paired scores are means over the real distribution: every text is
-listed, none is sampled.
+A text is encoded as the mean of its posterior and decoded greedily. The paired scores
+are means over the real distribution: every text is listed, none is sampled.
 """
-
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from lab.generators.autoencoders import Autoencoder, refuse_nan
-from qdtheory.bleu_formula import Smoothing
 from qdtheory.distributions import as_distribution, require_positive
 from qdtheory.kernels import bleu_of_pairs
 from qdtheory.ngrams import ngram_matrix
 from qdtheory.spaces import TextSpace
-from qdtheory.support.numbers import PerText, Scalar, TextArray, one_of
+from qdtheory.support.numbers import PerText, Scalar, TextArray
 from qdtheory.support.records import Record
-
-Decoding = Literal["greedy", "drawn"]
 
 
 @jax.tree_util.register_dataclass
@@ -42,30 +36,22 @@ class Reconstruction(Record):
 
 
 def reconstruct(
-    model: Autoencoder,
-    space: TextSpace,
-    p: PerText,
-    decoding: Decoding = "greedy",
-    max_order: int = 3,
-    smoothing: Smoothing = None,
+    model: Autoencoder, space: TextSpace, p: PerText, max_order: int = 3
 ) -> Reconstruction:
-    """Decode the mean code of each text, and score it against the text.
+    """Decode the mean code of each text greedily, and score it against the text.
 
     Args:
         model: an autoencoder.
         space: the texts.
         p: the real distribution, shape (num_texts,).
-        decoding: "greedy", or "drawn" from the decoder, with the mean over its texts.
         max_order: highest order of the n-grams, up to the length of the texts.
-        smoothing: of BLEU, None or "epsilon" (NLTK's method 1).
 
     Returns:
-        The scores. BLEU and ROUGE of the order of the texts' length are the accuracy,
-        without smoothing.
+        The scores. BLEU and ROUGE of the order of the texts' length are the accuracy.
 
     Raises:
         ValueError: the model does not fit the space or holds NaN, `p` is not a
-            distribution over it, or an option is unknown or out of range.
+            distribution over it, or `max_order` is out of range.
 
     References:
         Cífka et al. 2018, section 5.2; Papineni et al. 2002; Lin 2004 (ROUGE).
@@ -80,16 +66,13 @@ def reconstruct(
         >>> float(found.accuracy) == float(found.bleu[1]) == float(found.rouge[1])
         True
     """
-    one_of(("greedy", "drawn"), decoding=decoding)
     require_positive(max_order=max_order)
     p = as_distribution(p, "p", space.num_texts)
     codes = model.text_codes()
     log_decoded = model.log_decoded(space, codes)
     refuse_nan(log_decoded)
-    decoded = jnp.exp(log_decoded)
-    if decoding == "greedy":
-        texts = greedy_texts(model, space, codes)
-        decoded = jax.nn.one_hot(texts, space.num_texts, dtype=float)
+    texts = greedy_texts(model, space, codes)
+    decoded = jax.nn.one_hot(texts, space.num_texts, dtype=float)
 
     def paired(scores: Array | np.ndarray) -> Array:
         return p @ (decoded * scores).sum(axis=1)
@@ -98,7 +81,7 @@ def reconstruct(
     return Reconstruction(
         nll=-p @ jnp.diagonal(log_decoded),
         accuracy=p @ jnp.diagonal(decoded),
-        bleu=jnp.stack([paired(bleu_of_pairs(space, n, smoothing)) for n in orders]),
+        bleu=jnp.stack([paired(bleu_of_pairs(space, n)) for n in orders]),
         rouge=jnp.stack([paired(rouge_table(space, n)) for n in orders]),
     )
 

@@ -17,6 +17,8 @@ from qdtheory.support.numbers import Number, PerText, Scalar, within
 
 # The package's first and last mixture are this far from the ends.
 MAUVE_MARGIN = 1e-6
+# The F-scores of a PRD curve: recall counts this much more than precision, or less.
+BETA = 8
 
 
 def divergence_frontier(
@@ -192,10 +194,8 @@ def precision_recall_distributions(
     return jnp.stack([precision, recall], axis=1)
 
 
-def prd_f_scores(
-    points: Float[ArrayLike, "angles 2"], beta: int | float = 8
-) -> Float[Array, "2"]:
-    r"""The greatest $F_\beta$ and $F_{1/\beta}$ of a PRD curve, one for each end.
+def prd_f_scores(points: Float[ArrayLike, "angles 2"]) -> Float[Array, "2"]:
+    r"""The greatest $F_8$ and $F_{1/8}$ of a PRD curve, one for each end.
 
     $F_\beta = (1 + \beta^2) \alpha \rho / (\beta^2 \alpha + \rho)$ with precision
     $\alpha$ and recall $\rho$: for a great $\beta$ recall counts, for a small one
@@ -204,13 +204,9 @@ def prd_f_scores(
     Args:
         points: columns precision and recall, as from
             `precision_recall_distributions`.
-        beta: above 1.
 
     Returns:
         The two scores, each in [0, 1].
-
-    Raises:
-        ValueError: `beta` is not above 1.
 
     References:
         Sajjadi et al. 2018.
@@ -219,9 +215,8 @@ def prd_f_scores(
         >>> prd_f_scores(np.array([[0.5, 1.0], [0.0, 1.0]])).round(4).tolist()
         [0.9848, 0.5039]
     """
-    within(beta=beta, low=1, ends="()")
     precision, recall = jnp.asarray(points).T
-    square = np.array([[beta**2], [beta**-2]])
+    square = np.array([[BETA**2], [BETA**-2]])
     weighted = square * precision + recall
     scores = (1 + square) * precision * recall / jnp.where(weighted > 0, weighted, 1.0)
     return jnp.max(scores, axis=1)

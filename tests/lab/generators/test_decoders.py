@@ -95,7 +95,7 @@ def typical(counts, mass, keep):
     return kept, min((b - a for a, b in pairwise(finite)), default=1)
 
 
-def top_h(counts, share, keep, normalised):
+def top_h(counts, share, normalised):
     """The kept tokens, and how far the closest entropy is from the bound."""
     order = sorted(range(len(counts)), key=lambda i: -counts[i])
     bound, kept, away = share * entropy(counts), 0, 1.0
@@ -105,21 +105,20 @@ def top_h(counts, share, keep, normalised):
         rest = bound - entropy([scale * c for c in some])
         away = min(away, abs(rest))
         kept += rest >= 0 and kept == k - 1
-    return set(order[: max(kept, keep)]), away
+    return set(order[: max(kept, 1)]), away
 
 
-def p_less(counts, keep, norm):
+def p_less(counts, norm):
     """In whole numbers, over the common denominator UNIT^2 or (V - 1) UNIT^2."""
     size, squares = len(counts), sum(c * c for c in counts)
     apart = [UNIT * c - squares for c in counts]
     if norm:
         apart = [(size - 1) * UNIT * c - size * squares + UNIT**2 for c in counts]
-    least = sorted(counts, reverse=True)[min(keep, size) - 1]
-    kept = {i for i in range(size) if apart[i] >= 0 or counts[i] >= least}
+    kept = {i for i in range(size) if apart[i] >= 0 or counts[i] == max(counts)}
     return kept, min(map(abs, apart)) if norm else 1
 
 
-def min_k(counts, tau, keep):
+def min_k(counts, tau):
     """The kept tokens, and the lead of the steepest fall, or of the number."""
     logs = sorted((log(c) for c in counts if c), reverse=True)
     falls = [(a - b) / i for i, (a, b) in enumerate(pairwise(logs), start=1)]
@@ -127,7 +126,7 @@ def min_k(counts, tau, keep):
     cliff = falls.index(ranked[0]) + 1 if reach else 1
     least = tau / reach if reach else len(counts) + 0.5
     margin = min([ranked[0] - x for x in ranked[1:]] or [1]) if reach else 1
-    k = min(max(cliff, int(least), keep), len(counts))
+    k = min(max(cliff, int(least)), len(counts))
     smallest = sorted(counts, reverse=True)[k - 1]
     kept = {i for i, c in enumerate(counts) if c >= smallest}
     return kept, min(margin, abs(least - round(least)))
@@ -164,12 +163,12 @@ def rules(k, mass, eighths, cutoff, keep):
     yield Epsilon(share, keep), lambda c: (at_least(c, share, keep)[0], 1)
     yield Eta(share, keep), eta
     yield Typical(mass / UNIT, keep), lambda c: typical(c, mass, keep)
-    yield TopH(mass / UNIT, keep), lambda c: top_h(c, mass / UNIT, keep, True)
-    code = TopH(mass / UNIT, keep, normalised=False)
-    yield code, lambda c: top_h(c, mass / UNIT, keep, False)
-    yield PLess(keep), lambda c: p_less(c, keep, False)
-    yield PLess(keep, norm=True), lambda c: p_less(c, keep, True)
-    yield MinK(k, keep), lambda c: min_k(c, k, keep)
+    yield TopH(mass / UNIT), lambda c: top_h(c, mass / UNIT, True)
+    code = TopH(mass / UNIT, normalised=False)
+    yield code, lambda c: top_h(c, mass / UNIT, False)
+    yield PLess(), lambda c: p_less(c, False)
+    yield PLess(norm=True), lambda c: p_less(c, True)
+    yield MinK(k), lambda c: min_k(c, k)
 
 
 @pytest.mark.claim("N24.3")
@@ -517,7 +516,6 @@ def test_bad_input():
         ("share must lie in [0, 1], got -0.1", MinP, -0.1),
         ("mass must lie in (0, 1), got 1.0", Typical, 1.0),
         ("share must lie in (0, 1], got 0", TopH, 0),
-        ("min_tokens_to_keep must be at least 1, got 0", PLess, 0),
         ("tau must be finite and at least 0, got -1", MinK, -1),
         ("tau must be finite and at least 0, got inf", MinK, np.inf),
         ("cutoff must lie in (0, 1), got 0", Epsilon, 0),

@@ -154,8 +154,8 @@ def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
     q, hessians = q_of(flat), jax.hessian(q_of)(flat)
     slopes = jax.jacobian(q_of)(flat)
     fisher = (slopes.T / q) @ slopes
-    expected = 0.01 * 2.5 / 8 * jnp.einsum("jk,ijk->i", fisher, hessians)
-    found = fisher_drift(model, space, 0.1, 4, mean=1.5, variance=0.25)
+    expected = 0.01 / 8 * jnp.einsum("jk,ijk->i", fisher, hessians)
+    found = fisher_drift(model, space, 0.1, 4)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
 
 
@@ -223,7 +223,7 @@ def test_adam_starts_with_signs(rng, batch_size, reward):
         drawn, chances = batches(q, batch_size)
         slopes = reward * (np.eye(4)[drawn].sum(axis=1) - batch_size * q)
         slopes[np.abs(slopes) < 1e-12] = 0
-        found = adam_drift(q, 0.01, batch_size, reward)
+        found = np.sign(reward) * adam_drift(q, 0.01, batch_size)
         expected = 0.01 * chances @ np.sign(slopes)
         np.testing.assert_allclose(found, expected, atol=1e-15)
         model = LogitTable.of(q)
@@ -331,7 +331,7 @@ def test_bad_input():
         *((rate, drift, q, wrong, 2) for wrong in (0.0, -1.0, np.inf, np.nan)),
         ("batch_size must be at least 1", adam_drift, q, 0.1, 0),
         ("num_steps must be at least 1", drift, q, 0.1, 2, 1.0, 0.0, 0),
-        ("finite, nonnegative variance", fisher_drift, model, space, 0.1, 2, 1.0, -1.0),
+        ("finite, nonnegative variance", drift, q, 0.1, 2, 1.0, -1.0),
         ("finite mean", drift, q, 0.1, 2, np.nan),
         ("q must sum to 1", drift, np.ones(2), 0.1, 2),
         ("logits must have 3 entries, got 2", fisher_drift, model, texts(3), 0.1, 2),
