@@ -15,7 +15,7 @@ EXTRAS := plot text train certify peers embeddings parquet zstd book test scale
 .PHONY: help book site slides class quick test test-all pythons proofs bench dist format lab lock clean
 
 help:
-	@echo "make book    bring the notebooks up to date and build the site into _build/html"
+	@echo "make book    run lectures 00 to 09 and stale ones, build the site; ALL=1 runs all"
 	@echo "make slides  build the site with a deck of slides and a handout for each lecture"
 	@echo "make class   pack the course without solutions into _build/class.zip"
 	@echo "make quick   check what changed since main: style, types, tests of the folders touched"
@@ -32,7 +32,11 @@ help:
 	@echo "The first of them makes .venv and installs the locked packages there."
 
 book: .venv/ready
-	@$(PYTHON) notebooks/build.py
+	@$(PYTHON) -m qdtheory check --quality BLEU-2 --diversity Self-BLEU-2
+	@$(PYTHON) -m nbconvert --log-level=ERROR --to html --output-dir _build \
+	    notebooks/00b_one_sitting.ipynb
+	@echo "While the book is built, read $(CURDIR)/_build/00b_one_sitting.html"
+	@$(PYTHON) notebooks/build.py $(if $(ALL),--all)
 	@$(MAKE) --no-print-directory site
 
 # Generated API pages and pages of deleted notebooks must not survive a build.

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import build
+import freshness
 import pytest
 from hypothesis import settings
 
@@ -59,22 +60,33 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Leave out what is slow, but for `--all` and for those who choose by name."""
     chosen = config.option.claim or any("::" in path for path in config.args)
+    config.whole = config.args == config.getini("testpaths") and not (
+        chosen or config.option.markexpr or config.option.keyword
+    )
     if config.option.all:
         settings.load_profile("all")
     elif not (chosen or config.option.markexpr):
         config.option.markexpr = "not slow"
+    digest = lab_digest() if config.whole else None
+    config.lab = None if digest == LAB_RECORD.read_text().strip() else digest
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out the files that do not name the claim: to import all takes long."""
+    """Leave out files that do not name the claim, as imports take long, and the lab."""
     claim = config.getoption("claim")
     if claim and collection_path.suffix == ".py":
         return f'"{claim}"' not in collection_path.read_text() or None
+    if config.whole and not (config.lab or config.option.all):
+        return collection_path in (LAB_RECORD.parent, ROOT / "notebooks/lab") or None
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the tests that carry the claim's marker."""
+    """Keep the tests that carry the claim's marker; pages in a browser are slow."""
+    for item in items:
+        if PAGES.intersection(item.fixturenames):
+            item.add_marker("slow")
     claim = config.getoption("claim")
     if not claim:
         return
@@ -85,6 +97,44 @@ def pytest_collection_modifyitems(config, items):
         )
     config.hook.pytest_deselected(items=[i for i in items if i not in kept])
     items[:] = kept
+
+
+# --- the lab's tests, which run when something that they read has changed ------------
+
+ROOT = Path(__file__).parent
+LAB_RECORD = ROOT / "tests/lab/passed.txt"
+PAGES = {"site", "browser", "explorer"}  # fixtures that build the site or open it
+
+
+def lab_digest():
+    """One digest of all code and tables that the lab's tests read."""
+    read = {
+        path
+        for pattern in ("qdtheory/**/*.py", "notebooks/lab/**/*.py", "notebooks/data/*")
+        for path in ROOT.glob(pattern)
+    } | {*ROOT.glob("tests/lab/**/*.py"), *ROOT.glob("tests/*.py")}
+    far = {ROOT / "qdtheory" / name for name in ("commands", "course", "catalogue")}
+    names = {path for path in read if not far.intersection(path.parents)}
+    names = {path for path in names if not path.match("tests/test_*.py")}
+    return freshness.together(
+        {
+            path.relative_to(ROOT).as_posix(): freshness.digest(path)
+            for path in sorted({*names, ROOT / "requirements/lock.txt"})
+            if path.is_file()
+        }
+    )
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Record that the lab's tests passed, with what they read."""
+    config = session.config
+    if (
+        config.whole
+        and config.lab
+        and not exitstatus
+        and not hasattr(config, "workerinput")
+    ):
+        LAB_RECORD.write_text(f"{config.lab}\n")
 
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
@@ -144,7 +194,10 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Show where the time went, as `--cost` asks."""
+    """Say what was left out; show where the time went, as `--cost` asks."""
+    if config.whole and not config.option.all:
+        lab = "" if config.lab else ", and tests/lab, as nothing that they read changed"
+        terminalreporter.line(f"Left out, for make test-all: slow tests, pages{lab}.")
     if not config.option.cost:
         return
     rooms = Counter()

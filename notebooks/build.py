@@ -1,7 +1,8 @@
 """Execute the notebooks' sources, compare with what is committed, write what differs.
 
-    python notebooks/build.py [--check | --stale] [NAME ...]
+    python notebooks/build.py [--check | --stale] [--all | NAME ...]
 
+By default the first lectures, 00 to 09, and those that are stale by their records.
 `src/NAME.md` is the source of `NAME.ipynb`, what a reader opens, and of
 `solutions/NAME.ipynb` where it holds cells tagged `solution`. `{minutes}` becomes the
 time that it takes to read. A notebook is written only if its source, its tags, its alt
@@ -58,6 +59,7 @@ GREY_LEVELS, PIXELS, LOOSE_PIXELS = 32, 1e-3, 3e-2
 SHIFT, LOOSE_SHIFT = 0.5, 15.0
 CELL_SECONDS = 600
 WORDS_A_MINUTE = 200
+FIRST = "0"  # names of lectures that every build executes, fresh or not
 KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
@@ -502,7 +504,8 @@ def orphans(targets: Set[Path], folder: Path) -> list[Path]:
 def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """Run the command; the exit status is 1 if anything failed or differs."""
     parser = argparse.ArgumentParser(description="Bring the notebooks up to date.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: the stale")
+    parser.add_argument("--all", action="store_true", help="the fresh ones too")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
         "--check", action="store_true", help="write nothing, fail on a difference"
@@ -514,14 +517,28 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
 
     sources = {path.stem: path for path in sorted(folder.glob("src/*.md"))}
     chosen = [Path(name).stem for name in options.names] or list(sources)
+    if not (options.names or options.all or options.check or options.stale):
+        chosen = [
+            name
+            for name in sources
+            if name.startswith(FIRST) or freshness.changed(name, folder)
+        ]
+        if left := len(sources) - len(chosen):
+            print(
+                f"Not executed: {left} lectures from 10 on, which are fresh by their "
+                "records; `make book ALL=1` executes all",
+                flush=True,
+            )
     if unknown := [name for name in chosen if name not in sources]:
         parser.error(f"no source src/{unknown[0]}.md; there are: {', '.join(sources)}")
 
-    books = {name: notebooks(sources[name], folder) for name in chosen}
+    read = chosen if options.names else sources
+    books = {name: notebooks(sources[name], folder) for name in read}
     if options.stale:
         well = name_the_stale(chosen, folder)
     else:
-        well = bring_all_up_to_date(books, folder, check=options.check)
+        these = {name: books[name] for name in chosen}
+        well = bring_all_up_to_date(these, folder, check=options.check)
     if not options.names:
         for path in orphans(set().union(*books.values()), folder):
             print(f"{path.relative_to(folder)} has no source in src/: delete it")

@@ -1,9 +1,9 @@
 """Plant small mistakes in a copy of the library and see which tests find them.
 
-    python tests/mutants.py [--parts PART ...] [--all]
+    python tests/mutants.py [--parts PART ...] [--rows NUMBER ...] [--all]
 
-Each row of mutants.toml is a mistake. It runs the tests of the file, then those of
-its part, without slow ones unless `--all` is given; the first that fails has caught it.
+Each row of mutants.toml is a mistake. It runs the tests of the file, then those of its
+part, without slow ones unless `--all` is given; the first that fails has caught it.
 The exit status is 1 if a mistake survives or a row fits no line.
 """
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,14 +23,15 @@ SECONDS = 1800  # a mistake may make a loop endless
 PYTEST = [sys.executable, "-m", "pytest", "-qx", "--no-header", "--tb=no"]
 
 
-def fails(checkout: Path, options: list[str], *tests: str) -> str | None:
+def fails(checkout: Path, options: list[str], tests: Iterable[Path]) -> str | None:
     """The first test to fail, or None."""
-    there = [name for name in tests if (checkout / name).exists()]
+    folders = checkout, checkout / "notebooks"  # before those of the environment
+    there = [path.relative_to(checkout) for path in tests if path.exists()]
     try:
         run = subprocess.run(
             [*PYTEST, *options, *there],
             cwd=checkout,
-            env=os.environ | {"PYTHONPATH": str(checkout)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))},
             capture_output=True,
             text=True,
             timeout=SECONDS,
@@ -43,21 +45,20 @@ def fails(checkout: Path, options: list[str], *tests: str) -> str | None:
     return named[0].split(" - ")[0] if named else f"pytest ended with {run.returncode}"
 
 
-def tests_of(path: Path) -> tuple[list[str], list[str]]:
-    """The tests of a file and its examples, then those of the part that it is in."""
-    lab = path.parts[0] == "notebooks"
-    inside = Path(*path.parts[1:]).with_name(f"test_{path.name}")
-    own = [f"tests/{inside}", str(path)]
-    part = f"tests/{inside.parts[0]}" if lab or len(inside.parts) > 1 else "tests"
-    return own, [part]
+def tests_of(checkout: Path, path: Path) -> dict[str, list[Path]]:
+    """The tests and examples of a file; those of its part, the likeliest first."""
+    inside, root = path.relative_to(checkout / "qdtheory"), checkout / "tests"
+    own, part = root / inside.with_name(f"test_{path.name}"), root / inside.parent
+    tests = sorted({*(part if part.is_dir() else root).rglob("test_*.py")} - {own})
+    tests.sort(key=lambda test: -test.read_text().count(path.stem))
+    return {"own": [own, path], "part": tests}
 
 
 def files_of(checkout: Path, part: str) -> Iterable[Path]:
-    """The files of a part: a folder of the library, the flat files, or the lab."""
+    """The files of a part: a folder of the library, or the flat files."""
     if part == "flat":
         return (checkout / "qdtheory").glob("*.py")
-    folder = "notebooks/lab" if part == "lab" else f"qdtheory/{part}"
-    return (checkout / folder).rglob("*.py")
+    return (checkout / "qdtheory" / part).rglob("*.py")
 
 
 def verdict(checkout: Path, options: list[str], part: str, old: str, new: str) -> str:
@@ -65,15 +66,16 @@ def verdict(checkout: Path, options: list[str], part: str, old: str, new: str) -
     hits = {path: path.read_text() for path in files_of(checkout, part)}
     hits = {path: text for path, text in hits.items() if old in text}
     if sum(text.count(old) for text in hits.values()) != 1:
-        return "no row: what is to be changed does not stand there just once"
+        return "NO ROW: what is to be changed does not stand there just once"
     ((path, text),) = hits.items()
     path.write_text(text.replace(old, new))
     try:
-        own, others = tests_of(path.relative_to(checkout))
-        found = fails(checkout, options, *own) or fails(checkout, options, *others)
+        for stage, tests in tests_of(checkout, path).items():
+            if found := fails(checkout, options, tests):
+                return f"caught by {stage}: {found}"
     finally:
         path.write_text(text)
-    return f"caught: {found}" if found else "SURVIVED"
+    return "SURVIVED"
 
 
 def main() -> int:
@@ -84,19 +86,21 @@ def main() -> int:
     parser.add_argument("--rows", nargs="+", type=int, help="of each part, from 0 on")
     parser.add_argument("--all", action="store_true", help="with slow tests")
     options = parser.parse_args()
-    caught = count = 0
+    became = {part: Counter[str]() for part in options.parts}
     with tempfile.TemporaryDirectory(prefix="qdtheory-") as folder:
         copy_checkout(Path(folder))
-        for part in options.parts:
+        for part, counts in became.items():
             for number, (old, new) in enumerate(rows[part]):
                 if options.rows and number not in options.rows:
                     continue
                 said = verdict(Path(folder), ["--all"] * options.all, part, old, new)
                 print(f"{part} {number}: {new}\n    {said}", flush=True)
-                count += 1
-                caught += said.startswith("caught")
-    print(f"{caught} of {count} caught")
-    return 0 if caught == count else 1
+                counts[said.partition(":")[0]] += 1
+    for part, counts in became.items():
+        caught = sum(n for how, n in counts.items() if how.startswith("caught"))
+        how = ", ".join(f"{how} {n}" for how, n in counts.most_common())
+        print(f"{part}: caught {caught} of {counts.total()} ({how})")
+    return 1 if any({"SURVIVED", "NO ROW"} & {*x} for x in became.values()) else 0
 
 
 if __name__ == "__main__":

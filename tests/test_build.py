@@ -569,6 +569,22 @@ def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
     assert read & {*paths} == {module}
 
 
+def test_a_fresh_lecture_from_10_on_is_executed_only_if_all_are(tmp_path, capsys):
+    for name in ("09_first", "10_later"):
+        write_source(tmp_path, "# Only text", name)
+
+    def executed(*arguments):
+        assert run(tmp_path, *arguments) == 0
+        printed = capsys.readouterr().out
+        assert ("Not executed: 1 lectures" in printed) == ("10_later" not in printed)
+        return {name for name in ("09_first", "10_later") if name in printed}
+
+    assert executed() == executed("--all") == {"09_first", "10_later"}
+    assert executed() == {"09_first"}
+    write_source(tmp_path, "# Another text", "10_later")
+    assert executed() == {"09_first", "10_later"}
+
+
 def test_an_unknown_name_and_a_notebook_without_source_are_named(tmp_path, capsys):
     write_source(tmp_path, "# Only text")
     with pytest.raises(SystemExit):
