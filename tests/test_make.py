@@ -1,0 +1,418 @@
+"""What the Makefile sets up, what `make quick` runs, how tables and metrics are made."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import quick
+from other_pythons import copy_checkout
+from processes import ROOT, python, ran
+from scripts import TABLES, rows_of, script
+
+# --- what make sets up ----------------------------------------------------------
+
+# Stands for every Python: makes no environment but a copy of itself, installs
+# nothing, notes what it was asked to run, and fails where FAILING says.
+STUB = """#!/bin/sh
+case "$*" in
+    "-m venv "*) rm -rf .venv && mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+esac
+case "$*" in "-m "*) echo "$2 $3 $4" >> "$CALLS" ;; esac
+case "$*" in *"$FAILING"*) exit 1 ;; esac
+"""
+PACKAGES = ["pip install --quiet", "uv pip sync"]
+PROJECT = "uv pip install"
+OPEN_LAB = "jupyterlab --notebook-dir notebooks"
+FROM_NOTHING = ["venv --clear .venv", *PACKAGES, PROJECT, OPEN_LAB]
+INPUTS = "pyproject.toml", "requirements/lock.txt"
+
+
+class Checkout:
+    """A folder with what set-up reads, and a stub as the only Python."""
+
+    def __init__(self, folder):
+        self.folder, self.tools = folder / "a checkout", folder / "tools"
+        self.calls = folder / "calls"
+        (self.folder / "requirements").mkdir(parents=True)
+        self.tools.mkdir()
+        stub = self.tools / "python3"
+        stub.write_text(STUB)
+        stub.chmod(0o755)
+        shutil.copy(ROOT / "Makefile", self.folder)
+        for name in INPUTS:
+            (self.folder / name).write_text("first")
+
+    def lab(self, failing="nothing"):
+        """What `make lab` ran, and what it printed."""
+        self.calls.write_text("")
+        path = os.pathsep.join([str(self.tools), os.environ["PATH"]])
+        ours = {"CALLS": str(self.calls), "FAILING": failing, "PATH": path}
+        outer = {k: v for k, v in os.environ.items() if "MAKE" not in k}
+        result = subprocess.run(
+            ["make", "lab"],
+            cwd=self.folder,
+            env=outer | ours,
+            capture_output=True,
+            text=True,
+        )
+        assert (result.returncode == 0) is (failing == "nothing"), result.stderr
+        # Later writes are newer by more than a clock tick.
+        for made in (self.folder / name for name in (".venv/ready", *INPUTS)):
+            if made.exists():
+                os.utime(made, (made.stat().st_mtime - 10,) * 2)
+        return self.calls.read_text().splitlines(), result.stdout + result.stderr
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_what_changed_is_set_up_once(checkout):
+    calls, printed = checkout.lab()
+    assert calls == FROM_NOTHING
+    assert printed.splitlines() == [
+        "Making the virtual environment .venv",
+        "Installing the packages of requirements/lock.txt into .venv",
+    ]
+    assert checkout.lab() == ([OPEN_LAB], "")
+    for name, installed in zip(INPUTS, ([], PACKAGES), strict=True):
+        (checkout.folder / name).write_text("second")
+        assert checkout.lab()[0] == [*installed, PROJECT, OPEN_LAB]
+        assert checkout.lab() == ([OPEN_LAB], "")
+    checkout.folder = checkout.folder.rename(checkout.folder.parent / "moved")
+    assert checkout.lab()[0] == FROM_NOTHING
+    (checkout.folder / ".venv/bin/python").unlink()
+    assert checkout.lab()[0] == FROM_NOTHING
+
+
+@pytest.mark.parametrize("failing", ["-m venv", "pip install", "pip sync", "-e ."])
+def test_an_environment_half_made_is_made_anew(checkout, failing):
+    assert OPEN_LAB not in checkout.lab(failing)[0]
+    assert checkout.lab()[0] == FROM_NOTHING
+
+
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [
+        ("sys.version_info", "qdtheory needs Python 3.11 or newer"),
+        ("import ensurepip", "python3 has no venv module"),
+    ],
+)
+def test_a_python_that_will_not_do_is_refused(checkout, failing, message):
+    calls, printed = checkout.lab(failing)
+    assert calls == []
+    assert message in printed
+
+
+# --- make quick -----------------------------------------------------------------
+
+TEXT = ["qdtheory/text/ngrams.py", "README.md"]
+
+
+def test_a_branch_is_compared_with_where_it_left_main(tmp_path):
+    def git(*arguments):
+        by = ["-c", "user.name=x", "-c", "user.email=x@x"]
+        subprocess.run(["git", *by, *arguments], cwd=tmp_path, check=True)
+
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+
+    with pytest.raises(SystemExit, match="run `make test`"):
+        quick.changed_files(tmp_path)
+    git("init", "--quiet", "--initial-branch=main")
+    write(**{".gitignore": "ignored\n"}, kept="1", edited="2", deleted="3", moved="4")
+    git("add", ".")
+    git("commit", "--quiet", "--message=1")
+    git("branch", "work")
+    write(kept="on main")
+    git("commit", "--quiet", "--all", "--message=2")
+    git("checkout", "--quiet", "work")
+    assert quick.changed_files(tmp_path) == []
+    write(edited="in a commit")
+    git("mv", "moved", "a name with spaces")
+    git("commit", "--quiet", "--all", "--message=3")
+    (tmp_path / "deleted").unlink()
+    write(staged="", new="", ignored="")
+    git("add", "staged")
+    found = ["a name with spaces", "deleted", "edited", "moved", "new", "staged"]
+    assert quick.changed_files(tmp_path) == found
+    git("branch", "--quiet", "--delete", "--force", "main")
+    assert quick.changed_files(tmp_path) == ["deleted", "new", "staged"]
+
+
+def test_the_rooms_of_the_files_are_checked_and_the_contracts_always():
+    of_files = {
+        "tests/lab/corpora/minilm.txt tests/test_pairs.py": {"pairs", "lab"},
+        "qdtheory/plotting.py tests/test_claims.py": {"plotting", "claims"},
+        "notebooks/build.py docs/coverage_page.py": {"build", "coverage_page"},
+        "notebooks/src/00_map.md docs/coverage.csv": set(),
+    }
+    for files, names in of_files.items():
+        assert quick.touched(files.split()) == names
+    checks, everywhere = quick.checks(TEXT), quick.checks([])
+    assert checks["types"][2:] == ["qdtheory/text"]
+    assert "types" not in everywhere
+    rooms = {*checks["tests"]} - {*everywhere["tests"]}
+    assert rooms == {"tests/text", "qdtheory/text"}
+    contracts = {f"tests/test_{name}.py" for name in quick.CONTRACTS}
+    assert contracts <= {*everywhere["tests"]}
+    assert all((ROOT / name).exists() for name in contracts)
+    assert "--all" not in everywhere["tests"]
+
+
+def test_what_fails_is_named(monkeypatch, capfd):
+    programs = {"types": "exit(1)", "style": "print('seen')", "tests": "exit(2)"}
+    checks = {word: ["-c", program] for word, program in programs.items()}
+    monkeypatch.setattr(quick, "changed_files", lambda root: TEXT)
+    monkeypatch.setattr(quick, "checks", lambda files: checks)
+    assert quick.main() == 1
+    first, *seen, verdict = capfd.readouterr().out.splitlines()
+    assert (first, seen) == ("Checking text, contracts", ["seen"])
+    assert verdict.startswith("failed: types, tests (")
+    del checks["types"], checks["tests"]
+    assert quick.main() == 0
+    assert capfd.readouterr().out.splitlines()[-1].startswith("well (")
+
+
+# --- tables that are made problem by problem ------------------------------------
+
+# A script beside tables.py, with problems that take no time. Of two workers one dies;
+# no pickle holds what is cached, so that they must import the module.
+SQUARES = '''"""Squares."""
+import contextlib, os, signal, sys
+from functools import cache
+from pathlib import Path
+import tables
+
+@cache
+def offset():
+    return 0.5
+
+def solve(problem):
+    with contextlib.suppress(FileNotFoundError):
+        Path(os.environ.get("DIES", "never")).unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    with Path(__file__).with_name("calls").open("a") as file:
+        file.write(f"{problem} {os.getpid()}\\n")
+    return [problem**2 + offset(), "a word"]
+
+def rows(oracle):
+    return [[oracle, k, k / 3] for k in range(2)]
+
+def main():
+    if sys.argv[1] == "parts":
+        del sys.argv[1]
+        return tables.in_parts(__doc__, "parts", "abc", "ours", (), rows, 3)
+    problems = {(str(k),): k for k in (3, 1, 2)}
+    scheduler = tables.arguments(__doc__).parse_args(sys.argv[2:]).scheduler
+    columns = "number", "square", "word"
+    tables.complete("squares.csv", ["by us"], columns, problems, solve, scheduler)
+
+if __name__ == "__main__":
+    import squares
+    squares.main()
+'''
+WHOLE = "# by us\nnumber,square,word\n3,9.5,a word\n1,1.5,a word\n2,4.5,a word\n"
+
+
+@pytest.fixture
+def squares(tmp_path):
+    (tmp_path / "squares.py").write_text(SQUARES)
+    shutil.copy(TABLES / "tables.py", tmp_path)
+    return tmp_path
+
+
+def run(folder, *options):
+    return ran(sys.executable, folder / "squares.py", *options)
+
+
+def test_a_table_is_completed_in_the_order_of_the_problems(squares):
+    table = squares / "squares.csv"
+    assert run(squares, "rows").returncode == 0
+    assert table.read_text() == WHOLE
+    # A row that is there is kept, whatever it says; one of no problem is not.
+    table.write_text(WHOLE.replace("1.5", "9").replace("2,4.5", "8,4"))
+    (squares / "calls").unlink()
+    assert run(squares, "rows").returncode == 0
+    assert table.read_text() == WHOLE.replace("1.5", "9")
+    assert (squares / "calls").read_text().split()[::2] == ["2"]
+
+
+@pytest.mark.slow
+def test_two_workers_make_the_same_tables(squares, monkeypatch):
+    pytest.importorskip("distributed")
+    for name in ("one", "two"):
+        (squares / name).mkdir()
+    assert run(squares, "parts", squares / "one").returncode == 0
+    serial = (squares / "parts.csv").read_text()
+    found = run(squares, "parts", squares / "two", "--scheduler", "2")
+    assert found.returncode == 0, found.stderr
+    assert (squares / "parts.csv").read_text() == serial
+    assert serial.splitlines()[-1] == "2,1,0.33333"
+    parts = [path.name for path in sorted((squares / "two").iterdir())]
+    assert parts == [f"parts_00{k}.csv" for k in range(3)]
+    # What a worker that dies had in hand is solved again.
+    monkeypatch.setenv("DIES", str(squares / "dies"))
+    (squares / "dies").touch()
+    found = run(squares, "rows", "--scheduler", "2")
+    assert found.returncode == 0, found.stderr
+    assert (squares / "squares.csv").read_text() == WHOLE
+    assert not (squares / "dies").exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    # The first is tried for ten seconds.
+    [pytest.param("tcp://127.0.0.1:1", marks=pytest.mark.slow), "nowhere:"],
+)
+def test_a_scheduler_that_is_not_there_is_named_in_one_line(squares, address):
+    pytest.importorskip("distributed")
+    found = run(squares, "rows", "--scheduler", address)
+    assert found.returncode == 1
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(f"--scheduler: {address}: ")
+    assert line.endswith("is dask scheduler up?")
+    assert not (squares / "squares.csv").exists()
+
+
+def problems_of(name):
+    """The problems of a script by the keys of their rows, and what solves them."""
+    made = script(f"make_{name}")
+    if name == "growth":
+        return made.problems(), made.rest
+    return made.problems(10 if name == "certificates" else 100), made.values
+
+
+@pytest.mark.parametrize("name", ["table1", "table1_bounds", "certificates", "growth"])
+def test_a_table_has_the_rows_of_its_script_and_no_other(name):
+    problems, _ = problems_of(name)
+    rows = [tuple(row.values()) for row in rows_of(f"{name}.csv")]
+    assert [row[: len(key)] for row, key in zip(rows, problems)] == [*problems]
+    assert len(rows) == len(problems)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("table1", 1), ("table1_bounds", 700), ("certificates", 0), ("growth", 5)],
+)
+def test_a_row_is_solved_anew(name, place):
+    problems, solve = problems_of(name)
+    key = [*problems][place]
+    row = [*rows_of(f"{name}.csv")[place].values()][len(key) :]
+    for ours, theirs in zip(solve(problems[key]), row, strict=True):
+        try:
+            assert float(ours) == pytest.approx(float(theirs), rel=1e-4)
+        except (TypeError, ValueError):
+            assert ("" if ours is None else ours) == theirs
+
+
+# --- the steps of docs/adding.md ------------------------------------------------
+
+# The indentation of a step's blocks, the language and the text.
+BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def steps(title, *languages):
+    """The blocks of a section, in these languages, their indentation removed."""
+    text = (ROOT / "docs/adding.md").read_text()
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    found = BLOCK.findall(section)
+    assert [language for _, language, _ in found] == [*languages]
+    return [re.sub(f"^{x}", "", text, flags=re.MULTILINE) for x, _, text in found]
+
+
+def insert(path, before, text, after=""):
+    """Put text between two pieces of a file that stand there beside each other."""
+    whole = path.read_text()
+    assert whole.count(before + after) == 1
+    path.write_text(whole.replace(before + after, before + text + after))
+
+
+def append(path, text):
+    path.write_text(path.read_text() + text)
+
+
+@pytest.fixture
+def project(tmp_path):
+    copy_checkout(tmp_path)
+    return tmp_path
+
+
+def checker(project):
+    """What runs Python in the copy, and what checks files and tests there."""
+    here = partial(python, cwd=project, PYTHONPATH=str(project))
+
+    def check(style, *tests):
+        here("-m", "ruff", "check", *style)
+        here("-m", "ruff", "format", "--check", *style)
+        here("-m", "pytest", "-q", "-m", "not slow", *tests)
+
+    return here, check
+
+
+@pytest.mark.slow
+def test_a_diversity_is_added_as_the_page_says(project):
+    here, check = checker(project)
+    kinds = "python", "sh", "python", "python", "text", "sh"
+    function, asked, test, cell, row, build = steps("Adding a diversity", *kinds)
+    functions = project / "qdtheory/functions.py"
+    insert(functions, "", f"\n\n{function}", "\n\n# --- Families")
+    call, _, expected = asked.partition("  # ")
+    program, *arguments = shlex.split(call)
+    assert program == ".venv/bin/qdtheory"
+    said = here("-c", f"from qdtheory.commands.cli import app; app({arguments})")
+    assert said.startswith(f"{expected.strip()}: ")
+    append(project / "tests/test_functions.py", f"\n\n{test}")
+    program, run, name = shlex.split(build)
+    assert program == ".venv/bin/python"
+    exercises = '\n+++ {"tags": ["exercise"]}'
+    source = project / f"notebooks/src/{name}.md"
+    before, mark, after = source.read_text().partition(exercises)
+    cell = f"\n```{{code-cell}} ipython3\n{cell}```\n"
+    source.write_text(before + cell + mark + after)
+    here(run, name)
+    append(project / "docs/coverage.csv", row)
+    style = ["qdtheory/functions.py", "tests/test_functions.py"]
+    check(style, "tests/test_claims.py")
+    claim = re.search(r'claim\("(.+?)"\)', test)[1]
+    assert "1 passed" in here("-m", "pytest", "-q", "--claim", claim)
+
+
+@pytest.mark.slow
+def test_a_metric_of_texts_is_added_as_the_page_says(project):
+    here, check = checker(project)
+    kinds = "python", "python", "sh", "python", "toml", "sh", "python"
+    blocks = steps("Adding a metric of texts", *kinds)
+    function, name, names, row, entry, commands, test = blocks
+    text = project / "qdtheory/text"
+    append(text / "repetition.py", f"\n\n{function}")
+    insert(text / "__init__.pyi", "from .repetition import (\n", f"    {name}")
+    table = "WITHOUT_ORDER: dict[str, Callable[..., float]] = {\n"
+    insert(text / "metric_names.py", table, f"    {row}")
+    append(project / "qdtheory/catalogue/metrics.toml", f"\n{entry}")
+    append(project / "tests/text/test_repetition.py", f"\n\n{test}")
+    added, written = map(shlex.split, names.splitlines())
+    append(project / added[-1], f"{added[1]}\n")
+    path, _, run = written
+    docs = project / path.removeprefix("PYTHONPATH=")
+    here(run, PYTHONPATH=f"{project}{os.pathsep}{docs}")
+    lines = ("".join(f"{word} " for word in f"{k:05b}") for k in range(2_100))
+    (project / "real.txt").write_text("\n".join(lines))
+    known, measured = map(shlex.split, commands.splitlines())
+    assert known[0] == measured[0] == ".venv/bin/qdtheory"
+    said = here("-m", "qdtheory", *known[1:])
+    assert said.startswith(f"{known[-1]} (diversity). No verdict: ")
+    assert measured[-1] in here("-m", "qdtheory", *measured[1:])
+    tests = ["text/test_repetition.py", "text/test_metric_names.py"]
+    tests += ["test_release.py", "test_claims.py"]
+    tests = [f"tests/{name}" for name in tests]
+    check(["qdtheory/text", "tests/text"], *tests, "qdtheory/text/repetition.py")
+    here("-m", "pytest", "-q", "tests/catalogue/test_metrics.py", "-k", known[-1])
