@@ -1,4 +1,4 @@
-"""What the Makefile sets up, what `make quick` runs, how tables and metrics are made."""
+"""What make sets up, what `make quick` runs, how tables and metrics are made."""
 
 import os
 import re
@@ -321,12 +321,14 @@ BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def steps(title, *languages):
-    """The blocks of a section, in these languages, their indentation removed."""
-    text = (ROOT / "docs/adding.md").read_text()
-    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    """The file of tests that a section names, and its blocks, not indented."""
+    page = (ROOT / "docs/adding.md").read_text()
+    section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     found = BLOCK.findall(section)
     assert [language for _, language, _ in found] == [*languages]
-    return [re.sub(f"^{x}", "", text, flags=re.MULTILINE) for x, _, text in found]
+    (tests,) = re.findall(r"at\s+the\s+end\s+of\s+`(tests/\S+\.py)`", section)
+    blocks = [re.sub(f"^{x}", "", text, flags=re.MULTILINE) for x, _, text in found]
+    return tests, blocks
 
 
 def insert(path, before, text, after=""):
@@ -362,7 +364,8 @@ def checker(project):
 def test_a_diversity_is_added_as_the_page_says(project):
     here, check = checker(project)
     kinds = "python", "sh", "python", "python", "text", "sh"
-    function, asked, test, cell, row, build = steps("Adding a diversity", *kinds)
+    tests, blocks = steps("Adding a diversity", *kinds)
+    function, asked, test, cell, row, build = blocks
     functions = project / "qdtheory/functions.py"
     insert(functions, "", f"\n\n{function}", "\n\n# --- Families")
     call, _, expected = asked.partition("  # ")
@@ -370,7 +373,7 @@ def test_a_diversity_is_added_as_the_page_says(project):
     assert program == ".venv/bin/qdtheory"
     said = here("-c", f"from qdtheory.commands.cli import app; app({arguments})")
     assert said.startswith(f"{expected.strip()}: ")
-    append(project / "tests/test_functions.py", f"\n\n{test}")
+    append(project / tests, f"\n\n{test}")
     program, run, name = shlex.split(build)
     assert program == ".venv/bin/python"
     exercises = '\n+++ {"tags": ["exercise"]}'
@@ -380,8 +383,7 @@ def test_a_diversity_is_added_as_the_page_says(project):
     source.write_text(before + cell + mark + after)
     here(run, name)
     append(project / "docs/coverage.csv", row)
-    style = ["qdtheory/functions.py", "tests/test_functions.py"]
-    check(style, "tests/test_claims.py")
+    check(["qdtheory/functions.py", tests], "tests/test_claims.py")
     claim = re.search(r'claim\("(.+?)"\)', test)[1]
     assert "1 passed" in here("-m", "pytest", "-q", "--claim", claim)
 
@@ -390,7 +392,7 @@ def test_a_diversity_is_added_as_the_page_says(project):
 def test_a_metric_of_texts_is_added_as_the_page_says(project):
     here, check = checker(project)
     kinds = "python", "python", "sh", "python", "toml", "sh", "python"
-    blocks = steps("Adding a metric of texts", *kinds)
+    tests, blocks = steps("Adding a metric of texts", *kinds)
     function, name, names, row, entry, commands, test = blocks
     text = project / "qdtheory/text"
     append(text / "repetition.py", f"\n\n{function}")
@@ -398,7 +400,7 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     table = "WITHOUT_ORDER: dict[str, Callable[..., float]] = {\n"
     insert(text / "metric_names.py", table, f"    {row}")
     append(project / "qdtheory/catalogue/metrics.toml", f"\n{entry}")
-    append(project / "tests/text/test_repetition.py", f"\n\n{test}")
+    append(project / tests, f"\n\n{test}")
     added, written = map(shlex.split, names.splitlines())
     append(project / added[-1], f"{added[1]}\n")
     path, _, run = written
@@ -411,8 +413,6 @@ def test_a_metric_of_texts_is_added_as_the_page_says(project):
     said = here("-m", "qdtheory", *known[1:])
     assert said.startswith(f"{known[-1]} (diversity). No verdict: ")
     assert measured[-1] in here("-m", "qdtheory", *measured[1:])
-    tests = ["text/test_repetition.py", "text/test_metric_names.py"]
-    tests += ["test_release.py", "test_claims.py"]
-    tests = [f"tests/{name}" for name in tests]
-    check(["qdtheory/text", "tests/text"], *tests, "qdtheory/text/repetition.py")
-    here("-m", "pytest", "-q", "tests/catalogue/test_metrics.py", "-k", known[-1])
+    contracts = [f"tests/test_{name}.py" for name in ("release", "claims")]
+    check(["qdtheory/text", tests], *contracts, tests, "qdtheory/text/repetition.py")
+    here("-m", "pytest", "-q", "tests/catalogue", "-k", known[-1])
