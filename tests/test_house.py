@@ -90,14 +90,16 @@ def test_proofs_and_bounds_see_no_pair():
 
 def test_every_public_name_is_called_by_a_test_or_made_by_what_is():
     """In a file of tests or an example; a result is made by a function."""
-    code = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    files = {*(ROOT / "tests").rglob("*.py")} - {Path(__file__)}
+    code = "\n".join(path.read_text() for path in files)
     library = "\n".join(path.read_text() for path in LIBRARY.rglob("*.py"))
     code += "\n".join(re.findall(r"^ +(?:>>>|\.\.\.) .*", library, re.MULTILINE))
     returned = " ".join(re.findall(r"-> ([^:]+):$", library, re.MULTILINE))
     public = (ROOT / "tests/public_names.txt").read_text()
     names = set(re.findall(r"(\w+)(?:\(.*)?$", public, re.MULTILINE))
     results = names & set(re.findall(r"[A-Z]\w*", returned))
-    assert names - results <= set(re.findall(r"\w+", code))
+    by_a_method = {"plot_diagnosis"}  # by Diagnosis.plot
+    assert names - results - by_a_method <= set(re.findall(r"\w+", code))
     assert len(names) > 100
 
 
