@@ -270,13 +270,12 @@ def test_a_lecture_has_its_claims_figures_statements_code_and_downloads(site, pa
             assert link["title"] == claim_links.sentence(claim)
     for number, figure in enumerate(lecture_figures.figures(path), start=1):
         (drawn,) = page.select(f"figure#{figure.anchor}")
-        stem = path.stem.split("_")[0].removeprefix("0")
-        assert flat(drawn).startswith(f"Figure {stem or 0}.{number} ")
+        stem = path.stem.split("_")[0].lstrip("0") or "0"
+        assert flat(drawn).startswith(f"Figure {stem}.{number} ")
         assert drawn.img["alt"] == figure.alt
         if figure.cover:
             (cover,) = page.select("figure#cover")
-            hrefs = {a["href"] for a in cover.select("a")}
-            assert hrefs == {f"#{figure.anchor}", "#cover"}
+            assert cover.a["href"] == f"#{figure.anchor}"
             assert page.select("section > p, section > figure")[1] is cover
     for one in (one for one in GRAPH if one.lecture == path.stem):
         (box,) = page.select(f"div.statement#{one.anchor}")
