@@ -115,14 +115,11 @@ def test_every_figure_says_what_is_seen_and_one_is_the_cover(path):
         assert 8 <= len(figure.alt.split()) <= 60, figure.number
         assert "$" not in figure.alt
         assert figure.caption, figure.number
-    cells = cells_of(path)
-    tagged = sum("cover" in tags_of(cell) for cell in cells)
-    assert tagged == sum(figure.cover for figure in drawn) == bool(drawn)
-    for cell in cells:
-        if "proof" in tags_of(cell):
-            assert not re.search(r"^#+ ", source_of(cell), re.MULTILINE)
-        for output in cell.get("outputs", []):
-            assert [*output.get("data", [])] != ["text/plain"]
+    assert sum(figure.cover for figure in drawn) == bool(drawn)
+    shown = [o.get("data", {}) for c in cells_of(path) for o in c.get("outputs", [])]
+    assert not [data for data in shown if [*data] == ["text/plain"]]
+    proofs = [source_of(c) for c in cells_of(path) if "proof" in tags_of(c)]
+    assert not re.search(r"^#+ ", "\n".join(proofs), re.MULTILINE)
 
 
 def test_the_spine_is_read_in_an_afternoon():
@@ -138,42 +135,34 @@ def test_the_spine_is_read_in_an_afternoon():
 SITTING = "\n".join(code_cells(notebook_cells.lecture("00b_one_sitting")))
 
 
-@pytest.fixture(scope="module")
-def sitting():
-    """The names that the lecture's cells leave behind."""
-    names = {}
+def test_the_lecture_that_imports_nothing_of_ours_gives_the_exact_values():
+    assert imports_of(SITTING)[0] == {"itertools", "matplotlib", "numpy"}
+    sitting, space = {}, qd.TextSpace(vocab_size=3, lengths=3)
     with plt.rc_context({"backend": "agg"}):
-        exec(SITTING, names)
+        exec(SITTING, sitting)
     plt.close("all")
-    return names
-
-
-def test_the_lecture_that_imports_nothing_of_ours_gives_the_exact_values(sitting):
-    assert Imports(SITTING).always == {"itertools", "matplotlib", "numpy"}
-    space, p = qd.TextSpace(vocab_size=3, lengths=3), sitting["p"]
+    p, winner, here = (sitting[name] for name in ("p", "winner", "here"))
     assert sitting["texts"] == ["".join("abc"[w] for w in t) for t in space.tokens]
     first, ways = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
     a, b, c = np.asarray(space.tokens).T
     chain = first[a] * ways[(b - a) % 3] * ways[(c - b) % 3]
     np.testing.assert_allclose(p, chain, rtol=1e-12)
-    pair, winner = qd.BleuPair(space, 2, 2, 2), sitting["winner"]
-    found = []
-    for q in (p, winner, np.full(27, 1 / 27)):
-        found.append((float(pair.quality(q, p)), float(pair.diversity(q))))
-        ours = sitting["quality"](q), -sitting["self_bleu"](q)
-        assert ours == pytest.approx(found[-1], abs=1e-12)
-    gain = min(theirs - here for theirs, here in zip(found[1], found[0]))
-    assert gain == pytest.approx(sitting["gain"], abs=1e-12)
-    assert gain > 0.013
     assert float(qd.divergences.total_variation(winner, p)) > 0.4
 
+    def judged(order, models):
+        pair = qd.BleuPair(space, order, order, order)
+        return np.array([[pair.quality(q, p), pair.diversity(q)] for q in models])
 
-def test_with_one_reference_and_single_words_nothing_beats_its_world(sitting):
-    p, here = sitting["p"], sitting["here"]
-    pair = qd.BleuPair(qd.TextSpace(vocab_size=3, lengths=3), 1, 1, 1)
-    models = np.vstack([sitting["moves"], np.random.default_rng(0).dirichlet(p, 200)])
-    u = np.array([float(pair.quality(q, p)) for q in models])
-    v = np.array([float(pair.diversity(q)) for q in models])
+    models = p, winner, np.full(27, 1 / 27)
+    ours = [(sitting["quality"](q), -sitting["self_bleu"](q)) for q in models]
+    found = judged(2, models)
+    np.testing.assert_allclose(ours, found, atol=1e-12)
+    gain = (found[1] - found[0]).min()
+    assert gain == pytest.approx(sitting["gain"], abs=1e-12)
+    assert gain > 0.013
+    # With one reference and single words nothing beats its world.
+    moves = np.vstack([sitting["moves"], np.random.default_rng(0).dirichlet(p, 200)])
+    u, v = judged(1, moves).T
     theirs, own = sitting["theirs"], sitting["own"]
     np.testing.assert_allclose(u[: len(theirs)], theirs, atol=1e-12)
     np.testing.assert_allclose(-v[: len(own)], own, atol=1e-12)
@@ -188,34 +177,18 @@ COMMON = [*PROJECT["dependencies"], *EXTRAS["plot"]]
 ALONE = ["10_real_text", "03b_ends_of_the_frontier", "10b_noise_family"]
 
 
-class Imports(ast.NodeVisitor):
-    """The packages that code imports, apart those that only its functions do."""
-
-    def __init__(self, code):
-        self.always, self.late, self.depth = set(), set(), 0
-        self.visit(ast.parse(code))
-
-    def add(self, *names):
-        found = self.late if self.depth else self.always
-        found |= {name.partition(".")[0] for name in names}
-
-    def visit_Import(self, node):
-        self.add(*(alias.name for alias in node.names))
-
-    def visit_ImportFrom(self, node):
-        self.add(node.module or "")
-
-    def visit_FunctionDef(self, node):
-        self.depth += 1
-        self.generic_visit(node)
-        self.depth -= 1
-
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-
 @cache
-def imports_of(path):
-    return Imports(path.read_text())
+def imports_of(code):
+    """The packages that code imports, and those that only its functions do."""
+    tree, found = ast.parse(code), (set(), set())
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    late = {node for function in functions for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [getattr(node, "module", None) or x.name for x in node.names]
+            found[node in late].update(name.partition(".")[0] for name in names)
+    return found
 
 
 # What a function of the library imports, and the words of a lecture that calls it.
@@ -278,10 +251,9 @@ def test_an_archive_holds_what_the_cells_name_and_the_page_says_what_they_import
     data = {f"data/{name}" for name in named}
     assert held == {path.name, "README.txt", *lab, *data}
 
-    code, modules = code_of(path), [imports_of(module) for module in used(path)]
-    assert all("data" not in module.always | module.late for module in modules)
-    wanted = Imports(code).always | Imports(code).late
-    wanted = wanted.union(*(module.always for module in modules))
+    code, modules = code_of(path), [imports_of(x.read_text()) for x in used(path)]
+    assert all("data" not in always | late for always, late in modules)
+    wanted = set().union(*imports_of(code), *(always for always, _ in modules))
     wanted |= {package for package, words in LATE.items() if re.search(words, code)}
     missing = distributions(wanted - {"qdtheory", "data", "lab"}) - names(COMMON)
     extras = {e for e in address.EXTRAS if names(EXTRAS[e]) & missing}
@@ -291,7 +263,7 @@ def test_an_archive_holds_what_the_cells_name_and_the_page_says_what_they_import
 
 def test_every_late_import_of_the_library_has_its_words():
     files = [*ROOT.glob("qdtheory/**/*.py"), *FOLDER.glob("lab/**/*.py")]
-    late = set().union(*(imports_of(path).late for path in files))
+    late = set().union(*(imports_of(path.read_text())[1] for path in files))
     foreign = {name for name in late if distributions([name]) - names(COMMON)}
     assert foreign - {"qdtheory", "lab"} <= LATE.keys() | {"dask", "fsspec"}
 
@@ -341,86 +313,55 @@ def test_a_downloaded_notebook_runs_alone(tmp_path, name):
 # --- slides, handouts, the class's copy -----------------------------------------
 
 SMALL = [
-    ("# Draw\n\nYou will draw $x < 1$.\n\n**Reading** 5 min", ["slide"]),
-    ("## Lines\n\nNot on a slide.", []),
-    ("Two *points* give one line.", ["slide"]),
-    ({"text": ["T2.1  |a - b| = 0 ", "< 1\n"]}, ["slide-continued"]),
-    ("> **Theorem 1.** There is\n> one line.\n\nIts proof.", []),
-    ({"data": {"image/png": "aGlnaA==\n"}}, ["slide", "cover"]),
-    ("A line (T2.1).\n\nMore.", []),
-    ("## Where it breaks\n\nSee [two](02_two.ipynb#lines).", ["slide"]),
-    ("## Exercises\n\n**1.** Draw.\n\n<details>a hint</details>", []),
-    ("## What to remember\n\n* Draw.\n\n## Sources\n\nNone.", []),
+    ("# Draw\n\nYou will draw $x < 1$.\n\n**Reading** 5 min", {"tags": ["slide"]}),
+    ("## Lines\n\nNot on a slide.", {}),
+    ("Two *points* give one line.", {"tags": ["slide"]}),
+    ({"text": ["T2.1  |a - b| = 0 ", "< 1\n"]}, {"tags": ["slide-continued"]}),
+    ("> **Theorem 1.** There is\n> one line.\n\nIts proof.", {}),
+    ({"data": {"image/png": "aGlnaA==\n"}}, {"tags": ["slide", "cover"], "alt": "A."}),
+    ("A line (T2.1).\n\nMore.", {}),
+    ("See [two](02_two.ipynb#lines).", {"slide": "Is it?\n\n$a$", "notes": "*Ask*."}),
+    ("## Exercises\n\n**1.** Draw.\n\n<details>a hint</details>", {}),
+    ("## What to remember\n\n* Draw.\n\n## Sources\n\nNone.", {}),
 ]
-PICTURE = f"../_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
-FIGURE = f'<figure><a href="{PICTURE}"><img alt="A line." src="{PICTURE}"></a>'
-CAPTION = "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
 
 
-@pytest.fixture
-def small(tmp_path, monkeypatch):
-    """What writes a small lecture, with more metadata for some of its cells."""
+def test_a_deck_and_a_handout_hold_what_the_cells_say(tmp_path, monkeypatch):
+    cells = []
+    for content, metadata in SMALL:
+        cell = {"cell_type": "markdown", "source": content, "metadata": metadata}
+        if isinstance(content, dict):
+            cell |= {"cell_type": "code", "source": "x", "outputs": [content]}
+        cells.append(cell)
+    path = tmp_path / "01_draw.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
     monkeypatch.setattr(notebook_cells, "NOTEBOOKS", tmp_path)
-
-    def write(**more):
-        cells = []
-        for place, (content, tags) in enumerate(SMALL):
-            facts = {"tags": tags, "alt": "A line."} | more.get(f"cell_{place}", {})
-            cell = {"cell_type": "markdown", "source": content, "metadata": facts}
-            if isinstance(content, dict):
-                cell |= {"cell_type": "code", "source": "x", "outputs": [content]}
-            cells.append(cell)
-        path = tmp_path / f"0{1 + len(more)}_draw.ipynb"
-        path.write_text(json.dumps({"cells": cells}))
-        return path
-
-    return write
-
-
-def test_a_deck_has_the_slides_their_words_and_what_teaching_says(small, monkeypatch):
-    deck = [(slide.title, slide.parts) for slide in course_pages.slides(small())]
-    link = '<a href="../notebooks/02_two.html#lines">two</a>'
-    formula = '<span class="math inline">\\({} &lt; {}\\)</span>'
+    picture = f"../_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
+    figure = f'<figure><a href="{picture}"><img alt="A." src="{picture}"></a>'
+    figure += "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
+    maths = '<span class="math inline">\\({}\\)</span>'
+    opening = f"<p>You will draw {maths.format('x &lt; 1')}.</p>\n"
     shown = "<pre>T2.1  |a - b| = 0 &lt; 1</pre>"
+    deck = [(one.title, one.parts, one.notes) for one in course_pages.slides(path)]
     assert deck == [
-        (
-            "01 · Draw",
-            [f"<p>You will draw {formula.format('x', 1)}.</p>\n", FIGURE + CAPTION],
-        ),
-        ("Lines", ["<p>Two <em>points</em> give one line.</p>\n", shown]),
-        ("Lines", [FIGURE + CAPTION]),
-        ("Where it breaks", [f"<p>See {link}.</p>\n"]),
-        ("What to remember", ["<ul>\n<li>Draw.</li>\n</ul>\n"]),
+        ("01 · Draw", [opening, figure], ""),
+        ("Lines", ["<p>Two <em>points</em> give one line.</p>\n", shown], ""),
+        ("Lines", [figure], ""),
+        ("Is it?", [f"<p>{maths.format('a')}</p>\n"], "*Ask*."),
+        ("What to remember", ["<ul>\n<li>Draw.</li>\n</ul>\n"], ""),
     ]
-    own = {"slide": "Is it one?", "notes": "Ask *them*."}
-    path = small(cell_0=own, cell_5={"slide": "One line.\n\n$a < b$\n"})
-    first, _, drawn, *_ = course_pages.slides(path)
-    assert first == course_pages.Slide("Is it one?", [], "Ask *them*.")
-    said = f"<p>{formula.format('a', 'b')}</p>\n"
-    assert drawn == course_pages.Slide("One line.", [said, f"{FIGURE}</figure>"])
-    page = path.with_name("teaching.md")
-    row = f"| [03 Draw](../notebooks/{path.name}) | Show *it*. |\n"
-    page.write_text(
-        f"## Each lecture\n\n| Lecture | Say |\n|---|---|\n{row}| x | No. |\n"
-    )
-    monkeypatch.setattr(course_pages, "TEACHING", page)
-    deck = course_pages.deck_page(path)
-    assert '<ol><li value="1"><p>Ask <em>them</em>.</p>\n</li></ol>' in deck
-    assert "<li>Say: Show <em>it</em>.</li>" in deck
-    assert "No." not in deck
-    assert deck.count('<section class="slide') == 5
-
-
-def test_a_handout_has_the_statements_and_exercises_and_no_proof_or_hint(small):
-    page = course_pages.handout_page(small())
+    told = '<ol><li value="4"><p><em>Ask</em>.</p>\n</li></ol>'
+    assert told in course_pages.deck_page(path)
+    page = course_pages.handout_page(path)
+    titles = ["Definitions and theorems", "What to remember", "Exercises"]
+    headings = [f"<h2>{title}</h2>" for title in titles]
     order = [
         "<h1>01 · Draw</h1>",
-        "You will draw",
-        FIGURE + CAPTION,
-        "<h2>Definitions and theorems</h2>",
-        "There is\none line.",
-        "<h2>What to remember</h2>",
-        "<h2>Exercises</h2>",
+        opening,
+        figure,
+        headings[0],
+        "There is",
+        *headings[1:],
     ]
     assert sorted(order, key=page.index) == order
     for left_out in ("a hint", "Its proof", "Sources", "What is claimed"):
@@ -449,9 +390,7 @@ def test_the_page_on_teaching_names_lectures_homework_decks_and_handouts():
 def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_path):
     course_pages.write_class(tmp_path / "new/class.zip")
     with zipfile.ZipFile(tmp_path / "new/class.zip") as file:
-        texts = {
-            n.removeprefix("qdtheory_class/"): file.read(n) for n in file.namelist()
-        }
+        texts = {n.partition("/")[2]: file.read(n) for n in file.namelist()}
     held = {f"notebooks/{path.name}" for path in LECTURES}
     held |= {f"handouts/{path.stem}.html" for path in LECTURES}
     held |= {f"_static/{n}" for n in ("handout.css", "tex-svg-full.js", "scrolls.js")}
@@ -459,10 +398,9 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
     assert (address.WHEEL in texts) is not address.RELEASED
     assert "\n      pip install ipywidgets jupyterlab " in texts["README.txt"].decode()
     assert not [name for name in texts if "solution" in name or "key" in name]
-    for name in texts:
-        if name.endswith(".ipynb"):
-            cells = json.loads(texts[name])["cells"]
-            assert not any("solution" in tags_of(cell) for cell in cells)
+    for name in (name for name in texts if name.endswith(".ipynb")):
+        cells = json.loads(texts[name])["cells"]
+        assert not any("solution" in tags_of(cell) for cell in cells)
     exam = texts["handouts/exam.html"].decode()
     assert exam.count("<strong>") == 20
     assert "Points:" not in exam
