@@ -10,6 +10,7 @@ import random
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import fuzz
@@ -23,27 +24,10 @@ from stored import parquet, saved
 from qdtheory.text import files
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
-LINES = Path(__file__).with_name("first_contact.txt").read_text("utf-8").splitlines()
+HERE = Path(__file__).parent
+LINES = HERE.joinpath("first_contact.txt").read_text("utf-8").splitlines()
 CALLS = list(zip(LINES[::2], LINES[1::2], strict=True))
 
-METRICS = """
-import jax, jax.numpy as jnp, numpy as np
-number = 3
-def quality(q, p): return q @ p
-def likelihood(q, p): return jnp.log(p) @ q
-def diversity(q): return -(q @ q)
-def words(q): return len({float(x) for x in q})
-def raising(q): raise KeyError("a\\nb")
-def vector(q): return q
-def not_a_number(q): return 0 * q.sum() + jnp.nan
-def steps(q): return jnp.round(q * 10).sum()
-def constant(q): return 0 * q.sum() + 1
-def sizes(q): return q.size
-def numpy_only(q): return -np.sum(np.square(q))
-def uniform_only(q):
-    if not isinstance(q, jax.core.Tracer) and q[0] != q[1]: raise KeyError("uniform")
-    return -(q @ q)
-"""
 SENTENCES = ["the cat sat on the mat", "a dog sat on a log", "the dog ate the cat"] * 4
 OTHERS = ["the cat ate a dog on the mat", "a dog sat on the log", "the mat sat"] * 4
 STOPPED = {
@@ -70,43 +54,21 @@ NESTED = [
     {"meta": {"output": x}, "target": y, "samples": ["a", "b"]}
     for x, y in zip(SENTENCES, OTHERS)
 ]
-FILES = {
-    "p4.txt": ".4\n.3\n.2\n.1\n",
-    "two.txt": "1\n2\n",
-    "words.txt": ".5\nhalf\n",
-    "weights.txt": "5\n3\n2\n",
-    "negative.txt": ".5\n.6\n-.1\n",
-    "nan.txt": ".5\nnan\n.2\n.3\n",
-    "zero.txt": ".5\n.5\n0\n",
-    "commas.txt": ".5,.3,.2\n",
-    "bom.txt": "\ufeff.5\n.3\n.2\n",
-    "own.py": METRICS,
-    "leaving.py": "raise SystemExit('stop')",
-    "unwritten.py": "def f(:",
-    "few.txt": "the cat sat on\na dog\n",
-    "empty.txt": "",
-    "blank.txt": "\n\n\n",
-    "one.txt": "the cat sat on the mat\n",
+FILES = tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8")) | {
     "good.txt": GOOD,
     "other.txt": lines(*OTHERS),
-    "foreign.txt": "ein hund bellt laut\n" * 4,
     "loud.txt": GOOD.upper(),
-    "ids.txt": "12 5 7 9\n5 12 9 7\n7 9 12\n",
-    "japanese.txt": "猫が座った\n犬が食べた\n鳥が飛んだ\n魚が泳いだ\n",
-    "short.txt": "the cat\na dog\nthe mat\n",
     "records.jsonl": records(*({"id": 1, "text": text} for text in SENTENCES)),
     "strings.jsonl": records(*SENTENCES),
     "nested.jsonl": records(*NESTED),
     "array.json": json.dumps(SENTENCES),
     "table.csv": lines("id,text", *(f'1,"{text}"' for text in SENTENCES)),
     "table.tsv": lines("id\ttext", *(f"1\t{text}" for text in SENTENCES)),
-    "nul.txt": "a b\0c\n" * 4,
     "crlf.txt": "\r\n".join(SENTENCES),
     "long.txt": "a " * 10**7,
     "answers.ipynb": json.dumps({"cells": [STOPPED]}),
     "utf16.txt": ".5\n.5\n".encode("utf-16"),
     "latin.txt": b".5 \xe9\n",
-    "bad.npy": b"no array",
     "good.txt.gz": gzip.compress(GOOD.encode()),
     "broken.gz": gzip.compress(GOOD.encode())[:-9],
     "good.txt.zst": ZSTD,
@@ -198,23 +160,20 @@ def hang():
         pass
 
 
-@pytest.mark.parametrize(
-    ("answer", "fault"),
-    [
+def test_a_fault_is_told(monkeypatch):
+    monkeypatch.setitem(fuzz.LIMITS, "check", 0.1)
+    for wrong, fault in (
         (lambda: 1 / 0, "ZeroDivisionError"),
         (hang, "no answer within 0.1 s"),
         (lambda: None, "status 0 without an answer"),
         (lambda: typer.echo("hm", err=True), "status 0, stderr"),
         (lambda: exit(2), "status 2"),
-    ],
-)
-def test_a_fault_is_told(monkeypatch, answer, fault):
-    app = typer.Typer()
-    app.command("check")(answer)
-    app.command("other")(hang)  # a single command would have no name
-    monkeypatch.setattr(fuzz.cli, "app", app)
-    monkeypatch.setitem(fuzz.LIMITS, "check", 0.1)
-    assert fault in fuzz.fault_of(["check"])
+    ):
+        app = typer.Typer()
+        app.command("check")(wrong)
+        app.command("other")(hang)  # a single command would have no name
+        monkeypatch.setattr(fuzz.cli, "app", app)
+        assert fault in fuzz.fault_of(["check"])
 
 
 # --- widths ---------------------------------------------------------------------

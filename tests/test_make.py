@@ -164,12 +164,8 @@ def test_what_fails_is_named(monkeypatch, capfd):
     monkeypatch.setattr(quick, "changed_files", lambda root: TEXT)
     monkeypatch.setattr(quick, "checks", lambda files: checks)
     assert quick.main() == 1
-    said = ["Checking text, contracts", "seen"]
-    *first, verdict = capfd.readouterr().out.splitlines()
-    assert first == said
-    assert verdict.startswith("failed: types, tests (")
-    del checks["types"], checks["tests"]
-    assert quick.main() == 0
+    said = r"Checking text, contracts\nseen\nfailed: types, tests \(\d+ s\)\n"
+    assert re.fullmatch(said, capfd.readouterr().out)
 
 
 # --- tables that are made problem by problem ------------------------------------
@@ -234,23 +230,21 @@ def test_a_table_is_completed_in_the_order_of_the_problems(squares):
 
 
 @pytest.mark.slow
-def test_two_workers_make_the_same_tables(squares, monkeypatch):
+def test_two_workers_make_the_same_tables_though_one_dies(squares, monkeypatch):
     pytest.importorskip("distributed")
     assert run(squares, "parts", squares / "one").returncode == 0
     serial = (squares / "parts.csv").read_text()
-    found = run(squares, "parts", squares / "two", "--scheduler", "2")
-    assert found.returncode == 0, found.stderr
-    assert (squares / "parts.csv").read_text() == serial
     assert serial.splitlines()[-1] == "2,1,0.33333"
-    parts = [path.name for path in sorted((squares / "two").iterdir())]
-    assert parts == [f"parts_00{k}.csv" for k in range(3)]
     # What a worker that dies had in hand is solved again.
     monkeypatch.setenv("DIES", str(squares / "dies"))
     (squares / "dies").touch()
-    found = run(squares, "rows", "--scheduler", "2")
-    assert found.returncode == 0, found.stderr
-    assert (squares / "squares.csv").read_text() == WHOLE
+    workers = "--scheduler", "2"
+    for options in (["parts", squares / "two"], ["rows"]):
+        found = run(squares, *options, *workers)
+        assert found.returncode == 0, found.stderr
     assert not (squares / "dies").exists()
+    assert (squares / "parts.csv").read_text() == serial
+    assert (squares / "squares.csv").read_text() == WHOLE
 
 
 def test_a_scheduler_that_is_not_there_is_named_in_one_line(squares):
