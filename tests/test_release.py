@@ -207,7 +207,8 @@ def test_the_files_say_what_the_one_line_does():
 
 def test_every_file_takes_a_made_up_address_and_gives_it_back():
     filled, empty = address.files(MADE_UP, False), address.files("", False)
-    assert not re.search(r"made-up|badge|repository(-code)?:", "".join(empty.values()))
+    named = r"made-up|badge\.svg|mybinder|repository(-code)?:|codeRepository"
+    assert not re.search(named, "".join(empty.values()))
     text = filled["README.md"]
     links = re.findall(r"\]\((https?://[^)]+)\)", text)
     assert check_links(links) == [4, 1]  # badge and its target, two forms; Binder
