@@ -339,14 +339,10 @@ def test_every_selector_finds_published_values_and_every_table_is_shown():
     assert page.published("cifka2018:1:*:FID").count(", ") == 14
 
 
-def test_the_cells_of_the_coverage_page_are_filled():
+def test_published_values_and_claims_fill_the_coverage_page():
     assert page.published("li2020:1:BS-1:sigma=0.5*") == "QDisc 0.01287, DRate (%) 2.55"
     assert page.published("li2020:1:BS-*:sigma=0.5 QDisc").startswith("BS-1 0.01287, ")
-    assert page.published("li2020:1:BS-1:sigma=0.5 QDisc") == "0.01287"
     assert [*page.ids("N6.7-N6.9;T2.1")] == ["N6.7", "N6.8", "N6.9", "T2.1"]
-    notebook, (figure,) = page.claims()["T2.9"]
-    assert notebook == "03b_ends_of_the_frontier"
-    assert figure.startswith("If all texts are equally likely, the optima ")
     places = re.findall(r"<!-- (\w+) -->", (ROOT / "docs/coverage.md").read_text())
     assert sorted(places) == sorted(page.tables())
     totals = re.findall(r"- (\d+)$", page.tables()["totals"], re.MULTILINE)

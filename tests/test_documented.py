@@ -119,12 +119,10 @@ def test_the_wrong_statements_of_the_lectures_are_exercises_with_a_letter(capsys
     page = (ROOT / "docs/teaching.md").read_text()
     rows = re.findall(r"^\| \d\. .* \|([^|]+)\|$", page, re.MULTILINE)
     ids = [exercise for row in rows for exercise in row.strip().split(", ")]
-    assert len(rows) == 6
-    assert len(set(ids)) == len(ids)
+    assert len(set(ids)) == len(ids) >= len(rows) == 6
     for exercise in ids:
         check(exercise, 7)
-        said = f"{exercise} not yet: 7, expected a letter and a claim, like 'A N1.1'\n"
-        assert capsys.readouterr().out == said
+        assert "expected a letter and a claim" in capsys.readouterr().out
 
 
 # --- questions people ask -------------------------------------------------------
@@ -324,17 +322,14 @@ def test_what_is_false_has_a_counterexample_and_what_is_true_holds():
     q = np.array([0.2, 0.35, 0.45])
     after = np.exp(np.log(q) + 0.5 * (np.eye(3) - q))
     assert np.abs(q @ (after / after.sum(axis=1, keepdims=True)) - q).max() > 1e-3
+    # 15: the reward is log-likelihood and entropy.
+    q, p = np.array([0.3, 0.7]), np.array([0.2, 0.8])
+    both = float(qd.LL_SE.quality(q, p) + qd.LL_SE.diversity(q))
+    assert np.log(p / q) @ q == pytest.approx(both)
     assert ANSWERS[20] == "True."
     for q in np.random.default_rng(0).dirichlet(np.ones(5), 20):
         expected = 2 + float(qd.negative_repetition_rate(q))
         assert float(metrics.distinct_k(q, 2)) == pytest.approx(expected)
-
-
-def test_the_reward_of_question_15_is_log_likelihood_and_entropy():
-    q, p = np.array([0.3, 0.7]), np.array([0.2, 0.8])
-    pair = qd.LL_SE
-    both = float(pair.quality(q, p) + pair.diversity(q))
-    assert np.log(p / q) @ q == pytest.approx(both)
 
 
 def test_shuffled_words_keep_their_unigrams():
