@@ -359,7 +359,7 @@ def test_the_address_holds_the_choice_in_any_spelling(explorer):
     verdict = "document.getElementById('names-verdict').textContent"
     for given, says in {
         "quality=bleu_2&diversity=self bleu 2": "Self-BLEU-2 of 2 references",
-        "quality=bleu_2&diversity=<b>nothing": "The lists have no diversity “<b>nothing",
+        "quality=bleu_2&diversity=<b>nothing": "no diversity “<b>nothing",
         address[1:]: "both ROUGE-L and Distinct-2",
     }.items():
         explorer.evaluate(f"location.hash = {given!r}")
