@@ -223,9 +223,11 @@ def used(notebook):
     return [path for path in paths if path.suffix == ".py" and path.exists()]
 
 
+owners = cache(packages_distributions)
+
+
 def distributions(modules):
-    owners = packages_distributions()
-    return {canonicalize_name(name) for m in modules for name in owners.get(m, [])}
+    return {canonicalize_name(name) for m in modules for name in owners().get(m, [])}
 
 
 def names(requirements):
