@@ -6,19 +6,20 @@ import shutil
 import subprocess
 import time
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import websocket
+from markdown_it import MarkdownIt
 
 CHROMIUM = shutil.which("chromium")
 in_a_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
 )
 CHECKS = Path(__file__).with_name("page_checks.js").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
+KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}
 PHONE, DESK = 390, 1280  # widths in CSS pixels
 SECONDS = 60  # for any answer; a page under load takes a few
 
@@ -134,15 +135,6 @@ class Browser:
         while not any(event["method"] == method for event in self.events):
             self.events.append(json.loads(self.socket.recv()))
 
-    @contextmanager
-    def without_scripts(self) -> Iterator[None]:
-        """Have the pages that are opened meanwhile run no script."""
-        self.send("Emulation.setScriptExecutionDisabled", value=True)
-        try:
-            yield
-        finally:
-            self.send("Emulation.setScriptExecutionDisabled", value=False)
-
     def printed_pages(self) -> int:
         """How many pages of paper the page takes."""
         printed = self.send("Page.printToPDF", preferCSSPageSize=True)["data"]
@@ -150,15 +142,24 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""
-        code = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13}[
-            key
-        ]
-        typed = {"text": "\r"} if key == "Enter" else {}
-        for kind in ("keyDown" if typed else "rawKeyDown", "keyUp"):
-            self.send(
-                "Input.dispatchKeyEvent",
-                **{"type": kind, "key": key, "windowsVirtualKeyCode": code} | typed,
-            )
+        event = {"key": key, "windowsVirtualKeyCode": KEYS[key]}
+        for kind in ("rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, **event)
+
+    def enter(self, name: str, value: str | float) -> None:
+        """Choose in a field of the page."""
+        self.evaluate(
+            f"""(() => {{
+              const field = document.getElementById({name!r});
+              field.value = {json.dumps(str(value))};
+              for (const kind of ["input", "change"])
+                field.dispatchEvent(new Event(kind, {{bubbles: true}}));
+            }})()"""
+        )
+
+    def text(self, name: str) -> str:
+        """What an element of the page says."""
+        return self.evaluate(f"document.getElementById({name!r}).textContent")
 
     def requested(self) -> list[str]:
         """Addresses that the page asked for."""
@@ -182,3 +183,20 @@ class Browser:
                 case "Network.loadingFailed", {"canceled": False, "errorText": text}:
                     found.append(text)
         return found
+
+
+def open_explorer(folder: Path) -> Browser:
+    """A browser that shows docs/explorer.md, with its scripts, without the site."""
+    markdown = MarkdownIt("commonmark", {"html": True})
+    body = markdown.render((DOCS / "explorer.md").read_text())
+    (folder / "docs").mkdir()
+    (folder / "_static").symlink_to(DOCS / "static")
+    page = folder / "docs/explorer.html"
+    head = '<meta charset="utf-8"><title>Explorer</title>'
+    page.write_text(
+        f'<!doctype html><html lang="en" data-theme="light">{head}<main>{body}</main>'
+    )
+    browser = Browser(folder / "chromium")
+    browser.resize(DESK)
+    browser.open(page.as_uri())
+    return browser

@@ -5,8 +5,7 @@ import os
 import shutil
 
 import pytest
-from browser import Browser
-from explorer_page import open_explorer
+from browser import Browser, open_explorer
 from processes import ROOT, python
 
 

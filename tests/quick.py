@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
-CONTRACTS = ("claims", "coverage_page", "bibliography", "house", "project")
+CONTRACTS = ("claims", "house", "release")
 
 
 def git(root: Path, *arguments: str) -> str | None:

@@ -1,20 +1,26 @@
-"""What the notebooks claim is what the tests show by another route."""
+"""What notebooks and pages claim is shown by tests, and what they cite is listed."""
 
 import ast
 import re
 import sys
-from collections import defaultdict
+import unicodedata
+from collections import Counter, defaultdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+import claim_links
+import coverage_page as page
+import metrics_page
 import nbformat
 import pytest
-from coverage_page import claims as printed_claims
-from coverage_page import text_of
-from processes import ran
+from processes import ROOT, ran
+from scripts import rows_of
+
+from qdtheory.catalogue.metrics import METRICS
 
 TESTS = Path(__file__).parent
-NOTEBOOKS = sorted(TESTS.parent.glob("notebooks/*.ipynb"))
+LIBRARY = [p for f in ("qdtheory", "notebooks/lab") for p in ROOT.glob(f"{f}/**/*.py")]
 
 # A claim's line begins with its id: a word, a number, a dot, a number.
 LINKED = re.compile(r"\[([^\]]*)\]\(\.\./notebooks/(\w+)\.ipynb\)")
@@ -23,7 +29,6 @@ PRINTED_ID = re.compile(r"^([A-Z][A-Za-z]*\d+\.\d+)(?=\s)", re.MULTILINE)
 NAMING = re.compile(r"^Claims: (.+)\.$", re.MULTILINE)
 # Of the tables that the papers publish.
 NOT_OF_THE_LIBRARY = {"E13.1", "E13.4", "E13.5"}
-ASSERTION = re.compile(r"^\s*assert\b", re.MULTILINE)
 # What reads a committed table, and what makes numbers anew besides the library.
 READING = {"rows_of", "read", "frame", "published", "column_of"}
 COMPUTING = {"default_rng", "load"}
@@ -42,7 +47,7 @@ class Mark(NamedTuple):
 def claims(path):
     """(id, source of its cell) of every claim that a notebook prints."""
     for cell in nbformat.read(path, as_version=4).cells:
-        printed = "\n".join(map(text_of, cell.get("outputs", [])))
+        printed = "\n".join(map(page.text_of, cell.get("outputs", [])))
         for claim in dict.fromkeys(PRINTED_ID.findall(printed)):
             yield claim, cell.source
 
@@ -94,91 +99,315 @@ def marked():
                         yield Mark(claim, node.name, text, says, bool(does))
 
 
-def named():
-    """The ids in the line `Claims: ...` of a docstring, each with what it documents."""
-    folders = TESTS.parent / "qdtheory", TESTS.parent / "notebooks/lab"
-    for path in (path for folder in folders for path in folder.rglob("*.py")):
+def documented():
+    """Every docstring of the library and the lab: its file, whose it is, the text."""
+    kinds = ast.Module, ast.ClassDef, ast.FunctionDef
+    for path in LIBRARY:
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)) if "Claims:" in text else ():
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                doc = ast.get_docstring(node) or ""
-                lines = NAMING.findall(doc)
-                assert len(lines) == doc.count("Claims:") <= 1, (path, node.name)
-                for claim in ", ".join(lines).split(", ") if lines else []:
-                    yield claim, node.name
+        if re.search("Claims:|References:", text):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, kinds) and (said := ast.get_docstring(node)):
+                    yield path, getattr(node, "name", path.stem), said
 
 
-CLAIMS = [claim for path in NOTEBOOKS for claim in claims(path)]
+CLAIMS = [
+    claim for path in sorted(ROOT.glob("notebooks/*.ipynb")) for claim in claims(path)
+]
 IDS = [claim for claim, _ in CLAIMS]
 MARKED = list(marked())
-NAMED = list(named())
+DOCUMENTED = list(documented())
 
 
-def test_every_claim_has_a_test_and_every_marked_test_a_claim():
+def named():
+    """The ids in the line `Claims: ...` of a docstring, each with what it documents."""
+    for path, name, said in DOCUMENTED:
+        lines = NAMING.findall(said)
+        assert len(lines) == said.count("Claims:") <= 1, (path, name)
+        for claim in lines[0].split(", ") if lines else []:
+            yield claim, name
+
+
+# --- claims and their tests -----------------------------------------------------
+
+
+def test_every_claim_is_made_once_asserted_and_has_a_test():
+    assert sorted(IDS) == sorted(set(IDS))
     assert set(IDS) == {mark.claim for mark in MARKED}
+    bare = [id for id, cell in CLAIMS if not re.search(r"^\s*assert\b", cell, re.M)]
+    assert bare == []
+    for claim in page.claims():
+        assert re.fullmatch(claim_links.ID, claim), claim
+        assert 5 < len(claim_links.sentence(claim)) <= claim_links.LONGEST, claim
 
 
 def test_a_test_that_only_recounts_a_table_says_so():
     """Else `recount=True` is missing, or wrong."""
     assert [m.test for m in MARKED if m.says != m.does] == []
-
-
-@pytest.mark.parametrize(
-    "page",
-    ["notebooks/src/00_map", "paper/paper", "paper/jose", "README", "docs/index"],
-)
-def test_the_pages_say_how_many_claims_rest_on_a_recount(page):
     anew = {mark.claim for mark in MARKED if not mark.says}
-    text = " ".join((TESTS.parent / f"{page}.md").read_text().split())
     hundreds = len(IDS) // 100 * 100  # a new claim need not change the pages
-    assert f"{len(set(IDS) - anew)} of more than {hundreds} claims" in text
+    said = f"{len(set(IDS) - anew)} of more than {hundreds} claims"
+    pages = "notebooks/src/00_map", "paper/paper", "paper/jose", "README", "docs/index"
+    for name in pages:
+        assert said in " ".join((ROOT / f"{name}.md").read_text().split()), name
 
 
-def test_every_theorem_lemma_and_slip_is_named_by_what_it_is_about():
-    about = {claim for claim in IDS if claim[0] in "TLE"} - NOT_OF_THE_LIBRARY
-    assert about - {claim for claim, _ in NAMED} == set()
-
-
-def test_the_tests_of_a_claim_know_what_it_is_about():
-    tests = defaultdict(str)
+def test_what_a_claim_is_about_names_it_and_is_known_to_its_tests():
+    """Every theorem, lemma and slip is named by what it is about."""
+    about, tests = list(named()), defaultdict(str)
+    wanted = {claim for claim in IDS if claim[0] in "TLE"} - NOT_OF_THE_LIBRARY
+    assert wanted - {claim for claim, _ in about} == set()
     for mark in MARKED:
         tests[mark.claim] += mark.text
     assert [
         (claim, name)
-        for claim, name in NAMED
+        for claim, name in about
         if not re.search(rf"\b{name}\b", tests[claim])
     ] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("claim", "shown"),
-    [("L1.1", " deselected)"), ("T2.99", "no test collected shows a claim T2.99")],
-)
-def test_the_tests_of_one_claim_are_chosen(claim, shown):
-    command = ["-m", "pytest", "--collect-only", "-q", "--claim", claim]
-    result = ran(sys.executable, *command)
-    assert shown in result.stdout + result.stderr
-
-
-def test_no_two_cells_claim_the_same():
-    assert sorted(IDS) == sorted(set(IDS))
-
-
-@pytest.mark.parametrize("source", [source for _, source in CLAIMS], ids=IDS)
-def test_the_claims_cell_asserts(source):
-    assert ASSERTION.search(source)
+def test_the_tests_of_one_claim_are_chosen():
+    for claim, shown in (
+        ("L1.1", " deselected)"),
+        ("T2.99", "no test collected shows a claim T2.99"),
+    ):
+        command = ["-m", "pytest", "--collect-only", "-q", "--claim", claim]
+        result = ran(sys.executable, *command)
+        assert shown in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
-    "page",
+    "name",
     ["errata", "what_to_report", "which_decoder", "teaching", "summary", "questions"],
 )
-def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(page):
-    text = (TESTS.parent / f"docs/{page}.md").read_text()
+def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(name):
+    text = (ROOT / f"docs/{name}.md").read_text()
     linked = [
-        (id, name) for ids, name in LINKED.findall(text) for id in ID.findall(ids)
+        (id, book) for ids, book in LINKED.findall(text) for id in ID.findall(ids)
     ]
     assert len(linked) >= 14
     # The site, built without a warning, has an id outside of a link in a notebook.
-    assert [(id, name) for id, name in linked if printed_claims()[id][0] != name] == []
+    assert [(id, book) for id, book in linked if page.claims()[id][0] != book] == []
+
+
+# What the first page says of a claim, and what the claim prints, if it is not the same.
+NUMBERS = {
+    "192 of the 198 pairs some model scores higher than real text in both; 6 are": (
+        *("N14.1", "6 pairs compatible, 192 not"),
+    ),
+    "among nine real ones is a quality, and no model beats real text in both. With "
+    "eight real ones, or ten, some model does": (
+        *("N25.2", "with 8, 9, 10 real texts: incompatible, compatible, incompatible"),
+    ),
+    "real sentences, drawn by two features, beat fresh real sentences in both": (
+        *("N26.10", "real text beats real text in BLEU-2, 3, 4 with Self-BLEU"),
+    ),
+    "20.6, 20.5 and 19.4, real text 25.1": ("N10.42", "20.6, 20.5 and 19.4"),
+}
+
+
+def test_the_first_page_says_what_the_claims_print():
+    text = " ".join((ROOT / "docs/index.md").read_text().split())
+    for here, (claim, there) in NUMBERS.items():
+        assert f"({claim})" in text.partition(here)[2][:200]
+        assert there in " ".join(page.claims()[claim][1])
+
+
+PAIR = re.compile(r"(\S+) with ([^ ,]+)(?:, (one|two) references?| of ten texts)?")
+
+
+def test_the_summary_says_of_pairs_what_the_compatibility_matrix_does():
+    keys = ("quality", "references", "diversity", "self_references")
+    rows = (r for r in rows_of("compatibility_matrix.csv") if float(r["sigma"]) == 1)
+    matrix = {tuple(row[key] for key in keys): row for row in rows}
+    summary = (ROOT / "docs/summary.md").read_text()
+    for title, verdict in (("Not compatible", "incompatible"), ("Compatible",) * 2):
+        table = re.search(rf"\| {title} \|.*\n\|---\|---\|\n((?:\|.*\n)+)", summary)[1]
+        pairs = re.findall(r"^\| *(.+?) *\| *(.+?) *\|$", table, re.MULTILINE)
+        assert len(pairs) > 1
+        for pair, said in pairs:
+            for n in ("-1", "-2"):  # a name without "-n" is the same twice
+                quality, diversity, number = PAIR.fullmatch(
+                    pair.replace("-n", n)
+                ).groups(default="")
+                number = {"one": "1", "two": "2", "": ""}[number]
+                row = matrix[quality, number, diversity, number]
+                assert row["verdict"] == verdict.lower()
+                two_digits = float(f"{100 * float(row['drate']):.2g}")
+                assert verdict == title or float(said.removesuffix(" %")) == two_digits
+
+
+def test_every_metric_stands_in_the_table_of_its_kind_with_its_claims():
+    tables = metrics_page.tables()
+    source = (ROOT / "docs/metrics.md").read_text()
+    assert all(f"<!-- {kind} -->" in source for kind in tables)
+    for metric in METRICS:
+        title = f"**{metrics_page.code(metric.name)}**"
+        rows = tables[metric.kind].split("\n* - ")
+        (row,) = (row for row in rows if row.startswith(title))
+        typed = [f"`{name}" for name in (*metric.functions, *metric.in_lab)]
+        assert [x for x in (*metric.claims, *typed) if x not in row] == []
+
+
+# --- the items of the papers ----------------------------------------------------
+
+ITEMS = page.rows(page.ITEMS)
+OF_PAPERS = [row for row in ITEMS if row["paper"] != page.BEYOND]
+# Counted in the papers, appendices included.
+NUMBERED = {
+    "li2020": "1 Definition 4 Theorem 2 Lemma 6 Equation 7 Figure 2 Table",
+    "montahaei2019": "3 Equation 4 Figure 4 Table",
+    "semeniuta2018": "2 Equation 6 Figure 2 Table",
+    "cifka2018": "2 Equation 4 Figure 3 Table",
+}
+NUMBER = re.compile(r"(Definition|Theorem|Lemma|Equation|Figure|Table) (\d+)")
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_every_numbered_item_of_a_paper_has_a_row(paper):
+    rows = [row["item"] for row in OF_PAPERS if row["paper"] == paper]
+    listed = {(kind, int(n)) for item in rows for kind, n in NUMBER.findall(item)}
+    counts = re.findall(r"(\d+) (\w+)", NUMBERED[paper])
+    assert listed == {(kind, n + 1) for most, kind in counts for n in range(int(most))}
+
+
+def test_every_claim_stands_in_a_row_of_a_known_kind_and_no_item_twice():
+    count = Counter((row["paper"], row["item"]) for row in OF_PAPERS)
+    assert max(count.values()) == 1
+    assert {row["paper"] for row in ITEMS} == {*page.PAPERS, page.BEYOND}
+    assert {row["status"] for row in OF_PAPERS} == set(page.STATUSES)
+    assert all(row["says"] for row in ITEMS)
+    listed = {claim for row in ITEMS for claim in page.ids(row["claims"])}
+    assert set(page.claims()) - listed == set(), "add them to docs/coverage.csv"
+    assert listed - set(page.claims()) == set(), "no notebook prints them"
+    for part in (part for row in ITEMS for part in page.parts(row["claims"])):
+        assert len({page.claims()[claim][0] for claim in page.ids(part)}) == 1, part
+
+
+def items_where(condition):
+    return [row["item"] for row in OF_PAPERS if condition(row)]
+
+
+def test_what_is_done_has_a_claim_and_what_is_not_a_reason():
+    status = {row["item"]: row["status"] for row in OF_PAPERS}
+    size = re.compile(r"\d+ texts|\bof \d+\b|\d+ outcomes")
+    wrong = items_where(
+        lambda row: {
+            "not done": row["claims"] or not row["note"],
+            "shown beside": not row["claims"] or not row["published"],
+            "in a small world": not row["claims"] or not size.search(row["note"]),
+            "exact": not row["claims"]
+            or re.search("ower bound|of our own", row["note"]),
+        }.get(row["status"], not row["claims"])
+    )
+    assert wrong == []
+    # What was searched for BS-1 is bounded in another table.
+    known = {"BS-1": "certified", "BS-2": "searched", "BS-3": "exact"}
+    table_1 = items_where(lambda row: row["item"].startswith("Table 1, BS-"))
+    assert len(table_1) == 9
+    assert all(status[item] == known[item.split(", ")[1]] for item in table_1)
+    searched = {
+        r["order"] for r in rows_of("table1.csv") if r["status"] == "lower_bound"
+    }
+    assert searched == {"1", "2"}
+    for row in rows_of("table1_bounds.csv"):
+        assert float(row["upper"]) - float(row["lower"]) <= 1e-6
+
+
+def test_no_number_stands_beside_one_that_a_claim_does_not_give():
+    """N22.13 and N22.14 have orders: no NLL, no distinct n-grams, no ratings."""
+    orders = {"N22.13", "N22.14"}
+    columns = ("NLL", "Unique", "Human", "Self-BLEU4", "FD", "Relevance", "Fluency")
+    for row in OF_PAPERS:
+        shown = row["published"].rsplit(":", 1)[-1]
+        if shown.startswith(columns) and row["claims"]:
+            assert set(page.ids(row["claims"])) - orders, row["item"]
+
+
+def test_every_selector_finds_published_values_and_every_table_is_shown():
+    values = [":".join(list(r.values())[:4]) for r in page.rows(page.PUBLISHED)]
+    for row in OF_PAPERS:
+        for selector in page.parts(row["published"]):
+            assert any(fnmatchcase(value, selector) for value in values), selector
+    tables = {value.rsplit(":", 2)[0] for value in values}
+    shown = " ".join(row["published"] for row in OF_PAPERS)
+    assert [table for table in tables if f"{table}:" not in shown] == []
+    of_table_2 = [
+        r for r in OF_PAPERS if r["item"].startswith("Table 2") and r["lines"]
+    ]
+    assert len([row for row in of_table_2 if row["paper"] == "li2020"]) == 16
+    assert page.published("cifka2018:1:*:FID").count(", ") == 14
+
+
+def test_published_values_and_claims_fill_the_coverage_page():
+    assert page.published("li2020:1:BS-1:sigma=0.5*") == "QDisc 0.01287, DRate (%) 2.55"
+    assert page.published("li2020:1:BS-*:sigma=0.5 QDisc").startswith("BS-1 0.01287, ")
+    assert [*page.ids("N6.7-N6.9;T2.1")] == ["N6.7", "N6.8", "N6.9", "T2.1"]
+    places = re.findall(r"<!-- (\w+) -->", (ROOT / "docs/coverage.md").read_text())
+    assert sorted(places) == sorted(page.tables())
+    totals = re.findall(r"- (\d+)$", page.tables()["totals"], re.MULTILINE)
+    assert int(totals[-1]) == len(OF_PAPERS)
+
+
+# --- the works that are cited ---------------------------------------------------
+
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+WORK = re.compile(r"\* ([^\[*]+), \[\*(.+?)\*\]\((\S+)\), .+?, (\d{4})\.")
+LASTING = re.compile(
+    r"https://(doi\.org/10\.\d{4,5}/\S+|arxiv\.org/abs/\d{4}\.\d{4,5}"
+    r"|aclanthology\.org/\S+/|proceedings\.mlr\.press/v\d+/\w+\.html|jmlr\.org/papers/\S+\.html"
+    r"|cir\.nii\.ac\.jp/crid/\d+|www\.nltk\.org/book/"
+    r"|www\.rti\.org/publication/[\w-]+)"
+)
+
+
+def sources():
+    """Each work or group of works in a notebook's section Sources."""
+    for path in sorted(ROOT.glob("notebooks/src/*.md")):
+        section = path.read_text().partition("\n## Sources\n")[2]  # the last one
+        items = re.split(r"\n[*-] |\n\n", f"\n{section.strip()}")
+        assert any(map(str.strip, items)), f"{path.stem} ends without its sources"
+        yield from ((path.stem, " ".join(x.split())) for x in items if x.strip())
+
+
+def references():
+    """Each work or group of works in the sections References of a docstring."""
+    for path, _, said in DOCUMENTED:
+        for section in re.findall(r"^References:\n((?:    .*\n?)+)", said, re.M):
+            for item in " ".join(section.split()).split("; "):
+                yield path.stem, item
+
+
+def surnames(text):
+    """Capitalised words, without their accents."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return {word for word in re.findall(r"[^\W\d_]{2,}", plain) if word[0].isupper()}
+
+
+def matches(work, item):
+    """Is the work cited in the item: by its year and a name, or by its title?"""
+    authors, title, _, year = work
+    named = surnames(authors) & surnames(item)
+    return bool(named) and (year in YEAR.findall(item) or f"*{title}" in item)
+
+
+def test_every_work_that_is_cited_is_in_the_bibliography_and_every_one_there_is_cited():
+    text = " ".join((ROOT / "docs/bibliography.md").read_text().split())
+    works = WORK.findall(text)
+    assert len(works) == text.count("* ") - text.count("*Sources* ")
+    of_lectures, of_docstrings = [*sources()], [*references()]
+    for place, item in of_lectures:
+        for cited in re.findall(r"\*([^*]+)\*", item):
+            titles = [title for _, title, *_ in works]
+            assert any(t.startswith(cited.rstrip(".")) for t in titles), (place, cited)
+    cited = of_lectures + of_docstrings
+    for place, item in cited:
+        for year in YEAR.findall(item):
+            of_the_year = [work for work in works if work[3] == year]
+            assert any(matches(work, item) for work in of_the_year), (place, year, item)
+    assert len([year for _, item in of_docstrings for year in YEAR.findall(item)]) > 50
+    for work in works:
+        assert any(matches(work, item) for _, item in cited), work
+    addresses = [address for *_, address, _ in works]
+    assert len(set(addresses)) == len(addresses)
+    assert [address for address in addresses if not LASTING.fullmatch(address)] == []

@@ -1,33 +1,35 @@
-"""The explorer's data are what the library gives, and show what the page says."""
+"""What the explorer draws and says is what the library gives."""
 
 import json
+import random
+import shlex
 
 import explorer_data as explorer
 import jax
+import named_pairs
 import numpy as np
 import pytest
-from explorer_page import DOCS
+from browser import DOCS
+from calls import call
+from coverage_page import claims
 
 DIGITS = 1e-4  # five digits are written
 MIDDLE = explorer.NUM_STEPS // 2
 REALS = {name: np.asarray(p) for name, p in explorer.reals().items()}
+PAIRS = explorer.pairs()
 OF_BLEU = "BLEU-NSBLEU"
 
 
-@pytest.fixture(scope="module")
-def shown():
-    text = explorer.DATA.read_text()
-    assert len(text) < 110_000
-    return json.loads(text.removeprefix("const EXPLORER = ").removesuffix(";\n"))
+def written(path, name):
+    """What a script that holds data says."""
+    text = path.read_text("utf-8")
+    return json.loads(text.removeprefix(f"const {name} = ").removesuffix(";\n"))
 
 
-@pytest.fixture(scope="module")
-def worlds(shown):
-    """For each real distribution its pairs, by their names."""
-    return {
-        world["name"]: {pair["name"]: pair for pair in world["pairs"]}
-        for world in shown
-    }
+SHOWN = written(explorer.DATA, "EXPLORER")
+WORLDS = {
+    world["name"]: {pair["name"]: pair for pair in world["pairs"]} for world in SHOWN
+}
 
 
 def models(pair):
@@ -37,10 +39,10 @@ def models(pair):
     return q / q.sum(axis=1, keepdims=True)
 
 
-def test_the_texts_and_their_probabilities_are_the_librarys(shown):
+def test_the_texts_and_their_probabilities_are_the_librarys():
     space = explorer.SPACE
-    assert [world["name"] for world in shown] == [*REALS]
-    for world, p in zip(shown, REALS.values(), strict=True):
+    assert [world["name"] for world in SHOWN] == [*REALS]
+    for world, p in zip(SHOWN, REALS.values(), strict=True):
         tokens = space.tokens[int(np.argmax(p))]
         assert world["texts"][0] == "".join("ab"[token] for token in tokens)
         assert len(set(world["texts"])) == space.num_texts
@@ -49,54 +51,39 @@ def test_the_texts_and_their_probabilities_are_the_librarys(shown):
 
 @pytest.mark.parametrize("name", ["LL-SE", "CR-NRR", "LL-NRR", "CR-SE"])
 @pytest.mark.parametrize("real", REALS)
-def test_an_exact_frontier_is_what_the_script_writes(worlds, real, name):
-    written = explorer.entry(name, explorer.pairs()[name], REALS[real])
-    there = worlds[real][name]
-    assert written.keys() == there.keys()
-    assert (there["found"], there["axes"]) == (False, written["axes"])
+def test_an_exact_frontier_is_what_the_script_writes(real, name):
+    made = explorer.entry(name, PAIRS[name], REALS[real])
+    there = WORLDS[real][name]
+    assert made.keys() == there.keys()
+    assert (there["found"], there["axes"]) == (False, made["axes"])
     assert there["w"][0] == 0
-    assert there["w"][-1] is written["w"][-1] is None
-    np.testing.assert_allclose(there["w"][:-1], written["w"][:-1], rtol=DIGITS)
+    assert there["w"][-1] is made["w"][-1] is None
+    np.testing.assert_allclose(there["w"][:-1], made["w"][:-1], rtol=DIGITS)
     for key in ("real", "gain", "quality", "diversity", "q"):
-        np.testing.assert_allclose(there[key], written[key], rtol=DIGITS, atol=1e-9)
+        np.testing.assert_allclose(there[key], made[key], rtol=DIGITS, atol=1e-9)
 
 
-def test_the_models_of_ll_se_are_powers_of_the_real_distribution(shown, worlds):
-    for world in shown:
-        pair = worlds[world["name"]]["LL-SE"]
-        w = np.array(pair["w"][:-1])
-        powers = np.array(world["p"]) ** -w[:, None]
-        expected = powers / powers.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(models(pair)[:-1], expected, atol=DIGITS)
-        assert w[MIDDLE] == -1
-
-
-def test_beyond_the_star_the_rare_texts_leave_cr_nrr_one_by_one(shown, worlds):
-    for world in shown:
-        pair = worlds[world["name"]]["CR-NRR"]
-        assert pair["w"][MIDDLE] == -2
-        assert pair["q"][MIDDLE] == pytest.approx(world["p"], rel=DIGITS)
-        support = (np.array(pair["q"]) > 0).sum(axis=1)
-        assert set(support[: MIDDLE + 1]) == {16}
-        assert (np.diff(support[MIDDLE:]) <= 0).all()
-        assert support[-1] == 1
-
-
-def test_a_divergence_has_no_better_model_and_another_pair_has_one(worlds):
-    even = worlds["an oracle, nearly even"]
-    for pairs in worlds.values():
-        assert pairs["LL-SE"]["gain"] == pairs["CR-NRR"]["gain"] == 0
-        for name in ("LL-NRR", "CR-SE"):
-            pair, (u, v) = pairs[name], pairs[name]["real"]
-            assert pair["diversity"][MIDDLE] == pytest.approx(v, rel=DIGITS)
-            better = pair["quality"][MIDDLE] - u
-            assert pair["gain"] == pytest.approx(better, abs=DIGITS)
-            assert pair["gain"] >= even[name]["gain"] > 0
+@pytest.mark.parametrize("world", SHOWN, ids=[*REALS])
+def test_a_divergence_has_no_better_model_and_another_pair_has_one(world):
+    pairs, even = WORLDS[world["name"]], WORLDS["an oracle, nearly even"]
+    for name, w in (("LL-SE", -1), ("CR-NRR", -2)):
+        assert (pairs[name]["gain"], pairs[name]["w"][MIDDLE]) == (0, w)
+        np.testing.assert_allclose(pairs[name]["q"][MIDDLE], world["p"], rtol=DIGITS)
+    # Beyond the star the rare texts leave CR-NRR one by one.
+    support = (np.array(pairs["CR-NRR"]["q"]) > 0).sum(axis=1)
+    assert set(support[: MIDDLE + 1]) == {16}
+    assert (np.diff(support[MIDDLE:]) <= 0).all()
+    assert support[-1] == 1
+    for name in ("LL-NRR", "CR-SE"):
+        pair, (u, v) = pairs[name], pairs[name]["real"]
+        assert pair["diversity"][MIDDLE] == pytest.approx(v, rel=DIGITS)
+        assert pair["gain"] == pytest.approx(pair["quality"][MIDDLE] - u, abs=DIGITS)
+        assert pair["gain"] >= even[name]["gain"] > 0
 
 
 @pytest.mark.parametrize("real", REALS)
-def test_the_models_found_for_bleu_are_stationary_and_as_good_as_shown(worlds, real):
-    p, pair, there = REALS[real], explorer.pairs()[OF_BLEU], worlds[real][OF_BLEU]
+def test_the_models_found_for_bleu_are_stationary_and_as_good_as_shown(real):
+    p, pair, there = REALS[real], PAIRS[OF_BLEU], WORLDS[real][OF_BLEU]
     assert there["found"]
     q = np.zeros((explorer.NUM_STEPS + 1, p.size))
     q[:, np.argsort(-p)] = models(there)
@@ -117,11 +104,40 @@ def test_the_models_found_for_bleu_are_stationary_and_as_good_as_shown(worlds, r
     assert there["gain"] > 0.003
 
 
-def test_our_scripts_are_short_and_never_run_text():
-    data = {"explorer_data.js", "named_pairs.js"}
+def test_our_scripts_are_small_and_never_run_text():
+    data = {explorer.DATA.name, named_pairs.DATA.name}
+    assert explorer.DATA.stat().st_size < 110_000
     paths = [path for path in DOCS.rglob("*.js") if path.name not in data]
     scripts = [path.read_text("utf-8") for path in paths]
     assert sum(script.count("\n") for script in scripts) <= 500
     assert max(len(line) for script in scripts for line in script.splitlines()) <= 110
     for script in scripts:
         assert all(x not in script for x in ("eval(", "new Function", "innerHTML"))
+
+
+# --- the lists of named pairs ---------------------------------------------------
+
+HELD = written(named_pairs.DATA, "NAMED")
+
+
+@pytest.mark.slow
+def test_the_page_holds_what_the_library_says():
+    assert json.loads(json.dumps(named_pairs.data())) == HELD
+
+
+def test_the_page_leads_to_the_notebooks_of_its_claims():
+    assert HELD["claims"] == {claim: claims()[claim][0] for claim in HELD["claims"]}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_commands_of_random_answers_say_what_the_page_says(seed):
+    rng = random.Random(seed)
+    i, j = (rng.randrange(len(HELD[kind])) for kind in ("quality", "diversity"))
+    u, v = HELD["quality"][i], HELD["diversity"][j]
+    status, sentences, *rival = HELD["answers"][i * len(HELD["diversity"]) + j]
+    arguments = shlex.split(f"check {u['typed']} {v['typed']}")
+    told = " ".join(call(*arguments).stdout.split())  # without line breaks
+    pair = f"{u['name']} and {v['name']}"
+    assert told.startswith(f"{named_pairs.STATUSES[status]}: {pair} ")
+    assert all(HELD["sentences"][k] in told for k in sentences)
+    assert ("A rival Q of this P gains" in told) == bool(rival)

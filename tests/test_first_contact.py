@@ -6,65 +6,28 @@ stderr for status 1, else the first line of the output. Three dots end what is c
 
 import gzip
 import json
+import random
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
+import fuzz
 import numpy as np
 import pytest
+import typer
 from calls import call
+from rich.cells import cell_len
 from stored import parquet, saved
 
 from qdtheory.text import files
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
-LINES = Path(__file__).with_name("first_contact.txt").read_text("utf-8").splitlines()
+HERE = Path(__file__).parent
+LINES = HERE.joinpath("first_contact.txt").read_text("utf-8").splitlines()
 CALLS = list(zip(LINES[::2], LINES[1::2], strict=True))
 
-METRICS = """
-import jax, jax.numpy as jnp, numpy as np
-
-number = 3
-
-def quality(q, p):
-    return q @ p
-
-def likelihood(q, p):
-    return jnp.log(p) @ q
-
-def diversity(q):
-    return -(q @ q)
-
-def words(q):
-    return len({float(x) for x in q})
-
-def raising(q):
-    raise KeyError("a\\nb")
-
-def vector(q):
-    return q
-
-def not_a_number(q):
-    return 0 * q.sum() + jnp.nan
-
-def steps(q):
-    return jnp.round(q * 10).sum()
-
-def constant(q):
-    return 0 * q.sum() + 1
-
-def sizes(q):
-    return q.size
-
-def numpy_only(q):
-    return -np.sum(np.square(q))
-
-def uniform_only(q):
-    if not isinstance(q, jax.core.Tracer) and q[0] != q[1]:
-        raise KeyError("uniform")
-    return -(q @ q)
-"""
 SENTENCES = ["the cat sat on the mat", "a dog sat on a log", "the dog ate the cat"] * 4
 OTHERS = ["the cat ate a dog on the mat", "a dog sat on the log", "the mat sat"] * 4
 STOPPED = {
@@ -72,61 +35,45 @@ STOPPED = {
     "source": 'check("03.0", a)\ncheck("03.1", b)',
     "outputs": [
         {"output_type": "stream", "text": "03.0 right\n"},
-        {"output_type": "error", "ename": "NameError", "evalue": "b"},
+        {"output_type": "error", "ename": "NameError", "evalue": "no b " * 15},
     ],
 }
-TEXTS = {
-    "p4.txt": ".4\n.3\n.2\n.1\n",
-    "two.txt": "1\n2\n",
-    "words.txt": ".5\nhalf\n",
-    "weights.txt": "5\n3\n2\n",
-    "negative.txt": ".5\n.6\n-.1\n",
-    "nan.txt": ".5\nnan\n.2\n.3\n",
-    "zero.txt": ".5\n.5\n0\n",
-    "commas.txt": ".5,.3,.2\n",
-    "bom.txt": "\ufeff.5\n.3\n.2\n",
-    "own.py": METRICS,
-    "leaving.py": "raise SystemExit('stop')",
-    "unwritten.py": "def f(:",
-    "few.txt": "the cat sat on\na dog\n",
-    "empty.txt": "",
-    "blank.txt": "\n\n\n",
-    "one.txt": "the cat sat on the mat\n",
-    "good.txt": "\n".join(SENTENCES),
-    "other.txt": "\n".join(OTHERS),
-    "foreign.txt": "ein hund bellt laut\n" * 4,
-    "loud.txt": "\n".join(SENTENCES).upper(),
-    "ids.txt": "12 5 7 9\n5 12 9 7\n7 9 12\n",
-    "japanese.txt": "猫が座った\n犬が食べた\n鳥が飛んだ\n魚が泳いだ\n",
-    "short.txt": "the cat\na dog\nthe mat\n",
-    "records.jsonl": "\n".join(
-        json.dumps({"id": 1, "text": text}) for text in SENTENCES
-    ),
-    "strings.jsonl": "\n".join(map(json.dumps, SENTENCES)),
-    "nested.jsonl": "\n".join(
-        json.dumps({"meta": {"output": x}, "target": y, "samples": ["a", "b"]})
-        for x, y in zip(SENTENCES, OTHERS)
-    ),
+
+
+def lines(*values):
+    return "\n".join(values)
+
+
+def records(*values):
+    return lines(*map(json.dumps, values))
+
+
+GOOD = lines(*SENTENCES)
+ZSTD = zstd.compress(GOOD.encode())
+NESTED = [
+    {"meta": {"output": x}, "target": y, "samples": ["a", "b"]}
+    for x, y in zip(SENTENCES, OTHERS)
+]
+FILES = tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8")) | {
+    "good.txt": GOOD,
+    "other.txt": lines(*OTHERS),
+    "loud.txt": GOOD.upper(),
+    "records.jsonl": records(*({"id": 1, "text": text} for text in SENTENCES)),
+    "strings.jsonl": records(*SENTENCES),
+    "nested.jsonl": records(*NESTED),
     "array.json": json.dumps(SENTENCES),
-    "table.csv": "\n".join(["id,text", *(f'1,"{text}"' for text in SENTENCES)]),
-    "table.tsv": "\n".join(["id\ttext", *(f"1\t{text}" for text in SENTENCES)]),
-    "nul.txt": "a b\0c\n" * 4,
+    "table.csv": lines("id,text", *(f'1,"{text}"' for text in SENTENCES)),
+    "table.tsv": lines("id\ttext", *(f"1\t{text}" for text in SENTENCES)),
     "crlf.txt": "\r\n".join(SENTENCES),
     "long.txt": "a " * 10**7,
     "answers.ipynb": json.dumps({"cells": [STOPPED]}),
-}
-PACKED = gzip.compress(TEXTS["good.txt"].encode())
-BYTES = {
     "utf16.txt": ".5\n.5\n".encode("utf-16"),
     "latin.txt": b".5 \xe9\n",
-    "bad.npy": b"no array",
-    "good.txt.gz": PACKED,
-    "broken.gz": PACKED[:-9],
-    "good.txt.zst": zstd.compress(TEXTS["good.txt"].encode()),
-    "broken.zst": zstd.compress(TEXTS["good.txt"].encode())[:-9],
+    "good.txt.gz": gzip.compress(GOOD.encode()),
+    "broken.gz": gzip.compress(GOOD.encode())[:-9],
+    "good.txt.zst": ZSTD,
+    "broken.zst": ZSTD[:-9],
     "packed.zip": b"PK\3\4" + bytes(40),
-}
-ARRAYS = {
     "matrix.npy": np.eye(2),
     "objects.npy": np.array([1, None]),
     "text.npy": np.array(["a", "b"]),
@@ -139,19 +86,17 @@ ARRAYS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    for name, text in TEXTS.items():
-        (folder / name).write_text(text, "utf-8", newline="")
-    for name, data in BYTES.items():
-        (folder / name).write_bytes(data)
-    for name, array in ARRAYS.items():
-        np.save(folder / name, array)
-    for name, columns in (
-        ("shards", ("text", "text")),
-        ("mixed", ("text", "sentence")),
-    ):
-        for shard, column in zip("ab", columns):
+    for name, content in FILES.items():
+        if isinstance(content, np.ndarray):
+            np.save(folder / name, content)
+        else:
+            is_text = isinstance(content, str)
+            content = content.encode() if is_text else content
+            (folder / name).write_bytes(content)
+    for name, second in (("shards", "text"), ("mixed", "sentence")):
+        for shard, column in (("a", "text"), ("b", second)):
             parquet(folder / name, [SENTENCES], f"{shard}.parquet", column)
-    shutil.copy(folder / "shards" / "a.parquet", folder / "table.parquet")
+    shutil.copy(folder / "shards/a.parquet", folder / "table.parquet")
     for split in ("test", "train"):
         parquet(folder / "splits", [SENTENCES], f"{split}-00000-of-00001.parquet")
     (folder / "nothing").mkdir()
@@ -188,7 +133,7 @@ def answer(line: str) -> str:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("line", "expected"), CALLS)
-def test_call(line, expected):
+def test_a_call_of_the_transcript_is_answered_so(line, expected):
     found = answer(line.removeprefix("$ qdtheory "))
     if expected.endswith("..."):
         assert found.startswith(expected.removesuffix("..."))
@@ -196,6 +141,102 @@ def test_call(line, expected):
         assert found == expected
 
 
-def test_there_are_many_calls():
-    assert len(CALLS) >= 150
-    assert len(dict(CALLS)) == len(CALLS)
+# --- random input: a small part of benchmarks/fuzz.py ---------------------------
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("calls", [fuzz.calls_with_formulas, fuzz.calls_with_files])
+def test_random_input_gets_an_answer(tmp_path, calls):
+    wrong = {
+        " ".join(arguments): fault
+        for arguments in calls(random.Random(1), 80, tmp_path)
+        if (fault := fuzz.fault_of(arguments))
+    }
+    assert not wrong
+
+
+def hang():
+    while True:
+        pass
+
+
+def test_a_fault_is_told(monkeypatch):
+    monkeypatch.setitem(fuzz.LIMITS, "check", 0.1)
+    for wrong, fault in (
+        (lambda: 1 / 0, "ZeroDivisionError"),
+        (hang, "no answer within 0.1 s"),
+        (lambda: None, "status 0 without an answer"),
+        (lambda: typer.echo("hm", err=True), "status 0, stderr"),
+        (lambda: exit(2), "status 2"),
+    ):
+        app = typer.Typer()
+        app.command("check")(wrong)
+        app.command("other")(hang)  # a single command would have no name
+        monkeypatch.setattr(fuzz.cli, "app", app)
+        assert fault in fuzz.fault_of(["check"])
+
+
+# --- widths ---------------------------------------------------------------------
+
+LONG = f"generations_of_a_model_{'of_many_words_' * 8}.txt"
+FOREIGN = "模型甲生成的句子.txt"
+WIDE = {
+    "metrics": "metrics",
+    "a metric": "metrics BLEU",
+    "a reward": "rewards --reward log(D/(1-D))",
+    "compatible": "check --f log(x) --g -x*log(x)",
+    "incompatible": "check --pair LL-NRR",
+    "by names": "check --quality ROUGE-L --diversity distinct-2",
+    "at P": "check --pair LL-NRR --p p4.txt",
+    "qdisc": "qdisc --pair LL-NRR --seeds 2",
+    "evaluate": f"evaluate good.txt {LONG} {FOREIGN} -r other.txt --max-order 2",
+    "prompts": f"evaluate --prompts one.jsonl {LONG}.jsonl",
+    "grade": f"grade answers.ipynb {LONG}.ipynb",
+}
+SLOW = "a reward", "qdisc"
+
+
+@pytest.fixture
+def wide(here, folder):
+    """Files of long names and of letters that are two columns wide."""
+    rng = np.random.default_rng(0)
+    for name in (LONG, FOREIGN):
+        shutil.copy(folder / "good.txt", folder / name)
+    for name in ("one.jsonl", f"{LONG}.jsonl"):
+        drawn = rng.choice([*"abcdefghij"], (20, 4)).tolist()
+        rows = [
+            {"prompt": str(i), "outputs": outputs, "references": ["a"]}
+            for i, outputs in enumerate(drawn)
+        ]
+        (folder / name).write_text(records(*rows))
+    shutil.copy(folder / "answers.ipynb", folder / f"{LONG}.ipynb")
+
+
+def widest(shown):
+    """Columns of the widest line, the signature aside: it is to be pasted whole."""
+    return max(cell_len(x) for x in shown.splitlines() if "|version:" not in x)
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=pytest.mark.slow if x in SLOW else []) for x in WIDE],
+)
+def test_every_line_fits_the_terminal_and_no_letter_is_lost(name):
+    said = []
+    for columns in (40, 80, 200):
+        result = call(*WIDE[name].split(), columns=columns)
+        assert result.exit_code == 0, result.stderr
+        assert widest(result.stdout) <= columns
+        said.append(set("".join(result.stdout.split())))
+    # Whatever the width, the same is said, but for rules and titles.
+    assert said[0] <= said[1] | {*"-"}
+    assert said[1] <= said[2] | {*"-"}
+
+
+def test_what_is_no_terminal_gets_80_columns(wide, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    arguments = WIDE["by names"].split()
+    assert call(*arguments, env={}).stdout == call(*arguments).stdout
+    call(*WIDE["evaluate"].split(), "--output", "written.txt")
+    assert widest(Path("written.txt").read_text("utf-8")) <= 80

