@@ -20,6 +20,18 @@ SPACES = [qd.TextSpace(*sizes) for sizes in SIZES]
 OF_ONE_LENGTH = SPACES[:3]
 ORDERS = [(space, n) for space in SPACES for n in range(1, space.max_length + 1)]
 
+
+def assert_frequencies(draws, p):
+    """Within 4 standard errors; outcomes expected fewer than 10 times are pooled."""
+    counts, expected = np.bincount(draws, minlength=p.size), draws.size * p
+    common = expected >= 10  # elsewhere the normal law does not hold
+    error = np.sqrt(expected * (1 - p))
+    assert (np.abs(counts - expected)[common] <= 4 * error[common]).all()
+    rare = expected[~common].sum()
+    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
+    assert counts[p == 0].sum() == 0
+
+
 # --- Functions ------------------------------------------------------------------------
 QUALITIES = {"LL": np.log, "CR": lambda x: x}
 # g, its values and slopes in NumPy, and its slope at 0.
