@@ -161,12 +161,12 @@ def test_one_length_is_linear_and_several_weigh_by_length(space, data):
 def test_several_lengths_are_not_linear(space):
     # The shortest text of 0s and the longest of 1s, half each: 1s weigh more.
     p, q = np.eye(space.num_texts)[[0, -1]]
-    linear, middle = (
-        (space.ngram_distribution(p, 1) + space.ngram_distribution(q, 1)) / 2,
-        space.ngram_distribution((p + q) / 2, 1),
-    )
+    ends = [space.ngram_distribution(x, 1) for x in (p, q)]
+    middle = space.ngram_distribution((p + q) / 2, 1)
     gap = space.max_length / (space.lengths[0] + space.max_length) - 1 / 2
-    np.testing.assert_allclose(np.abs(middle - linear).max(), gap, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        np.abs(middle - sum(ends) / 2).max(), gap, rtol=0, atol=1e-15
+    )
     assert gap > 0.1
 
 
@@ -219,11 +219,9 @@ def test_n_grams_determine_m_grams_where_offsets_tile_the_positions(sizes):
 
 def assert_ties(pair, q, p, atol):
     """Assert that two distributions have the same quality and diversity."""
-    gains = (
-        pair.quality(q, p) - pair.quality(p, p),
-        pair.diversity(q) - pair.diversity(p),
-    )
-    np.testing.assert_allclose(gains, 0, atol=atol)
+    gain = pair.quality(q, p) - pair.quality(p, p)
+    rise = pair.diversity(q) - pair.diversity(p)
+    np.testing.assert_allclose([gain, rise], 0, atol=atol)
 
 
 @pytest.mark.claim("N2.10", "N14.12")
