@@ -189,8 +189,7 @@ def test_order_of_the_whole_text_is_membership():
         np.testing.assert_allclose(values, 1 - (1 - p) ** n, rtol=0, atol=1e-13)
 
 
-@pytest.mark.claim("N7.16")
-@pytest.mark.claim("N7.23")
+@pytest.mark.claim("N7.16", "N7.23")
 def test_a_reference_harms_only_by_its_length_and_all_texts_are_enough():
     rng, harmed = np.random.default_rng(7), 0
     for _ in range(200):
@@ -345,8 +344,7 @@ def test_chance_that_all_references_lie_in_a_set():
             assert chances[(joins <= s).all(axis=1)].sum() == inside**n
 
 
-@pytest.mark.claim("N7.4", "N7.10")
-@pytest.mark.claim("N7.11")
+@pytest.mark.claim("N7.4", "N7.10", "N7.11")
 @pytest.mark.parametrize(
     ("sizes", "orders", "references", "candidates"),
     [

@@ -516,9 +516,7 @@ def merged(x):
     return np.array([x[0] + x[1], *x[2:]])
 
 
-@pytest.mark.claim("N16.22")
-@pytest.mark.claim("N16.23")
-@pytest.mark.claim("N16.24")
+@pytest.mark.claim("N16.22", "N16.23", "N16.24")
 @pytest.mark.parametrize("d", [*F_DIVERGENCES, qd.cnd])
 def test_f_divergences_see_no_split_and_fall_by_merging_and_one_is_proportional(d):
     changes, ratios = [], []
@@ -561,8 +559,7 @@ def test_bhattacharyya_estimates_at_the_published_distances():
         assert 0.1 < found.mean() - b < 2
 
 
-@pytest.mark.claim("N13.12")
-@pytest.mark.claim("N13.15")
+@pytest.mark.claim("N13.12", "N13.15")
 @pytest.mark.parametrize("seed", range(20))
 def test_a_low_oracle_nll_means_little_entropy_and_is_no_small_kl(seed):
     p, q = draw(seed, 8, 2.0), draw(seed + 100, 8, 2.0)

@@ -61,8 +61,7 @@ def test_diversity_is_a_plain_sum(name, size, seed):
     np.testing.assert_allclose(total, in_numpy(q).sum(), atol=2e-14)
 
 
-@pytest.mark.claim("N0.3")
-@pytest.mark.claim("N2.3")
+@pytest.mark.claim("N0.3", "N2.3")
 @given(size=SIZES, seed=SEEDS)
 def test_coverage_and_repetition_are_chances_that_two_draws_agree(size, seed):
     p, q = distribution(seed, size), distribution(seed + 1, size)
@@ -302,8 +301,7 @@ RATIONAL = {
 }
 
 
-@pytest.mark.claim("T1.1", "T1.2")
-@pytest.mark.claim("T1.3")
+@pytest.mark.claim("T1.1", "T1.2", "T1.3")
 @pytest.mark.parametrize("name", RATIONAL)
 @given(seed=SEEDS, size=st.sampled_from([2, 3, 5]))
 def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size):

@@ -72,8 +72,7 @@ def log_probability_with_end(arrays, text, max_length) -> float:
     return total
 
 
-@pytest.mark.claim("N1.2")
-@pytest.mark.claim("N1.3")
+@pytest.mark.claim("N1.2", "N1.3")
 @pytest.mark.parametrize(
     "size", [SIZES[0], *(pytest.param(x, marks=pytest.mark.slow) for x in SIZES[1:])]
 )

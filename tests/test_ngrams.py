@@ -100,8 +100,7 @@ def test_a_large_space_is_refused_before_allocation(vocab_size, lengths, texts):
 
 
 # --- The map from texts to n-grams ----------------------------------------------------
-@pytest.mark.claim("N1.13")
-@pytest.mark.claim("N2.8")
+@pytest.mark.claim("N1.13", "N2.8")
 @pytest.mark.parametrize(("space", "n"), ORDERS, ids=str)
 def test_map_and_pairs_agree_with_counting(space, n):
     q, p = (draw(seed, space.num_texts) for seed in (n, n + 50))
@@ -570,8 +569,7 @@ def chance_of_set(held, p, r, target):
     return total
 
 
-@pytest.mark.claim("N9.17")
-@pytest.mark.claim("N9.18")
+@pytest.mark.claim("N9.17", "N9.18")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3), (3, 8)])
 def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
