@@ -17,12 +17,10 @@ import sympy
 from families import DIVERSITIES, QUALITIES
 from models import (
     assert_attained,
-    cubic_pair,
     entropy,
     oracle,
     repeated,
     searched,
-    sine_pair,
     spread,
 )
 from scipy.optimize import brentq
@@ -164,21 +162,6 @@ def test_compatible_pairs_leave_nothing(pair):
             found = qd.quality_discrepancy(pair, p)
             assert found.qdisc <= 1e-12
             assert found.dominated_in is None
-
-
-@SLOW
-@pytest.mark.parametrize(("make", "beaten"), [(cubic_pair, 0.01), (sine_pair, 1e-4)])
-def test_three_texts_are_compatible_where_four_are_not(make, beaten):
-    rng = np.random.default_rng(7)
-    three, four = (
-        max(
-            qd.quality_discrepancy(make(), p).qdisc
-            for p in rng.dirichlet(np.ones(n), size)
-        )
-        for n, size in ((3, 200), (4, 60))
-    )
-    assert three <= 1e-11
-    assert four > beaten
 
 
 def on_frontier(quality, diversity, p):
@@ -344,22 +327,6 @@ def test_units_constants_and_the_order_of_texts_change_no_result(
         if order is not None:
             moved = np.asarray(other.q) - np.asarray(found.q)[order]
             assert np.abs(moved).max() <= 1e-6
-
-
-@pytest.mark.parametrize("orders", [(1, 2, 3), (2, 2, 1), (2, 2, 2)])
-@pytest.mark.parametrize("flatness", [1e-2, 1e-4])
-def test_bleu_near_the_uniform_p_is_held_to_the_same_bar(orders, flatness):
-    # The range of scores is 1e-2 or 1e-4 here, and the bar falls with it.
-    pair = next(of_bleu(*orders))[0]
-    noise = np.random.default_rng(0).normal(size=pair.space.num_texts)
-    p = (1 + flatness * noise) / (1 + flatness * noise).sum()
-    size = np.ptp(np.asarray(pair.text_quality(p)))
-    found = bounded(pair, p)
-    assert found.qdisc <= found.upper_bound <= size
-    met = found.upper_bound - found.qdisc <= 1e-5 * size
-    assert (found.status == "certified") == met
-    # A model of the exact solution, or of a long search, is within the bounds.
-    assert qd.quality_discrepancy(pair, p).qdisc <= found.upper_bound + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -565,24 +532,10 @@ def test_a_search_equals_the_exact_solution(pair):
         np.testing.assert_allclose(found.most_diverse[i], exact.most_diverse, atol=1e-3)
         assert found.quality_range[i] == pytest.approx(exact.quality_range, rel=1e-3)
         assert_attained(pair, row, found.q[i], found.gain[i])
-
-
-@SLOW
-def test_membership_is_solved_exactly():
-    # BLEU of the order of the texts' length, as a sum of powers and as f and g.
-    p, pair = oracle(SPACE, 0, 1.0), qd.BleuPair(SPACE, 3, 2, 2)
-    of_tokens = single_token_bleu_pair(2, 2)
-    exact = qd.quality_discrepancy(pair, p)
-    assert exact.status == "exact"
-    assert exact.qdisc == qd.quality_discrepancy(of_tokens, p).qdisc
-    assert_attained(of_tokens, p, exact.q, exact.qdisc)
-    # The best few are polished; how many starts came close is another question.
-    found = qd.quality_discrepancy(pair, p, method="ascent")
+    found = qd.quality_discrepancy(pair, p[0], method="ascent", num_starts=16)
+    assert found.status == "lower_bound"
     near = f"before the best few were polished, {found.num_agreeing} came within 1e-4"
     assert near in found.reason
-    assert found.status == "lower_bound"
-    assert found.qdisc <= exact.qdisc + 1e-12
-    assert found.qdisc == pytest.approx(exact.qdisc, rel=1e-2)
 
 
 @SLOW
@@ -625,17 +578,11 @@ def test_a_search_reaches_what_slsqp_reaches():
 
 
 @SLOW
-def test_most_diverse_models_of_bleu():
-    # Order 1, 2 references: uniform on the texts of one repeated word. Order 2: the
-    # best of many searches. The expected values are derived and measured elsewhere.
-    p = np.stack([oracle(SPACE, seed, 1.0) for seed in (0, 1)])
-    found = search(qd.BleuPair(SPACE, 1, 2, 2), p, num_starts=16)
-    repeated_word = (SPACE.tokens == SPACE.tokens[:, :1]).all(axis=1)
-    # V is flat there: an error of 1e-3 changes it by its square.
-    np.testing.assert_allclose(found.most_diverse, [repeated_word / 4] * 2, atol=1e-3)
-    pair = qd.BleuPair(SPACE, 2, 2, 2)
-    for q in search(pair, p, num_starts=32).most_diverse:
-        assert float(pair.diversity(q)) == pytest.approx(-0.181769, abs=1e-6)
+def test_the_most_diverse_model_of_bleu_2():
+    # The best of many searches, measured elsewhere.
+    pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
+    most_diverse = search(pair, p, num_starts=32).most_diverse
+    assert float(pair.diversity(most_diverse)) == pytest.approx(-0.181769, abs=1e-6)
 
 
 @SLOW
@@ -708,7 +655,6 @@ def test_a_batch_equals_its_rows():
 
 ON_DEVICES = """
 import importlib, json, sys
-import numpy as np
 import qdtheory as qd
 module = importlib.import_module("qdtheory.search")
 used, alone = set(), module._search_one
@@ -717,8 +663,8 @@ def seen(*args):
     used.update(found.q.devices())
     return found
 module._search_one = seen
-pair, p = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), np.array(json.loads(sys.argv[1]))
-found = qd.search.search(pair, p, num_starts=8)
+pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
+found = module.search(pair, json.loads(sys.argv[1]), num_starts=8)
 print(json.dumps([len(used), found.gain.tolist(), found.q.tolist()]))
 """
 
@@ -726,10 +672,10 @@ print(json.dumps([len(used), found.gain.tolist(), found.q.tolist()]))
 @SLOW
 def test_two_devices_find_what_one_finds():
     p = np.random.default_rng(3).dirichlet(np.ones(8), 3)
-    flags = "--xla_force_host_platform_device_count=2"
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     printed = subprocess.check_output(
         [sys.executable, "-c", ON_DEVICES, json.dumps(p.tolist())],
-        env=os.environ | {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1"},
+        env=os.environ | flags,
     )
     expected = search(qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), p, num_starts=8)
     devices, gain, q = json.loads(printed)

@@ -533,19 +533,6 @@ def test_a_frontier_is_drawn_without_its_points_of_infinite_quality(ax):
     assert line.get_label() == "LL-SE"
 
 
-def test_models_are_stars_unless_told_otherwise_and_probabilities_fall(ax):
-    plt.sca(ax)
-    assert plotting.plot_model(0.5, -0.4) is ax
-    plotting.plot_model(np.array([0.4, 0.5]), np.array([-0.3, -0.4]), ax=ax, marker=".")
-    assert [line.get_marker() for line in ax.lines] == ["*", "."]
-    assert [len(line.get_xdata()) for line in ax.lines] == [1, 2]
-    assert all(line.get_linestyle() == "None" for line in ax.lines)
-    plotting.plot_sorted_probabilities(np.array([0.25, 0.0, 0.6, 0.15]), ax=ax)
-    np.testing.assert_array_equal(ax.lines[-1].get_xdata(), [1, 2, 3])
-    expected = np.log([0.6, 0.25, 0.15])
-    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), expected)
-
-
 @pytest.mark.parametrize("width", [0.1, None])
 @pytest.mark.parametrize("pair", [qd.LL_SE, qd.LL_NRR], ids=lambda pair: pair.name)
 def test_the_plane_has_the_star_in_the_middle_and_the_frontier_at_two_corners(
