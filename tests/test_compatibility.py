@@ -216,14 +216,6 @@ def test_float32_inside_is_no_witness():
     assert min(verdict.witness.quality_gain, verdict.witness.diversity_gain) > 1e-5
 
 
-def test_code_is_never_compatible_by_itself():
-    def bumpy(x):
-        return -(x**2) - 1e-3 * jnp.exp(-(((x - 0.5005) / 1e-5) ** 2))
-
-    verdict = check_compatibility(qd.SeparablePair(lambda x: x, bumpy))
-    assert verdict.compatible is not True
-
-
 @pytest.mark.parametrize("scale", [2.0**-20, 1.0, 2.0**20])
 def test_kernels_whose_eigenvalues_are_zero(scale):
     # Integers: whether one is 0 or less is settled in fractions, at any scale.

@@ -23,7 +23,6 @@ from models import (
     searched,
     spread,
 )
-from scipy.optimize import brentq
 
 import qdtheory as qd
 from qdtheory.bounds.seal import seal
@@ -90,22 +89,6 @@ def test_formulas_and_code_equal_a_convex_solver(text, f):
         assert 0 <= found.upper_bound - found.qdisc <= 1e-9 * size
         assert found.quality_range == pytest.approx(scores.max() - scores.mean())
         assert found.drate == pytest.approx(found.qdisc / found.quality_range)
-
-
-def test_cr_se_equals_its_closed_form():
-    # The frontier of CR-SE is softmax(beta P): match the entropy in beta.
-    p = np.random.default_rng(2).dirichlet(np.ones(64))
-
-    def model(beta):
-        q = np.exp(beta * (p - p.max()))
-        return q / q.sum()
-
-    def excess(beta):
-        return p @ np.log(p) - model(beta) @ np.log(model(beta))
-
-    gain = (model(brentq(excess, 1e-6, 1e4, xtol=1e-12)) - p) @ p
-    found = qd.quality_discrepancy(qd.CR_SE, p)
-    assert found.qdisc == pytest.approx(gain, abs=1e-13)
 
 
 @pytest.mark.parametrize("h", [2.0, 1.5])

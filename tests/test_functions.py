@@ -197,32 +197,71 @@ def cubic(a, b, x):
     return a * x**2 + b * x**3
 
 
-@pytest.mark.claim("T1.4")
-@pytest.mark.parametrize("f", QUALITIES.values())
-@pytest.mark.parametrize(
-    "g", [*DIVERSITIES.values(), *map(qd.Tsallis, (0.5, 1.5, 3.0))]
-)
-def test_named_pairs_are_rational(f, g):
-    verdict = qd.check_rationality(qd.SeparablePair(f, g))
-    assert verdict == qd.beaten.Rationality(True, None, None)
+def falling(c, x):
+    """Falls c times as fast beyond .5 as it rises before."""
+    return jnp.minimum(x, (1 + c) / 2 - c * x)
 
 
-@pytest.mark.claim("T1.5")
-@pytest.mark.parametrize("a", [-2.0, -1.0, -0.1, 0.0, 0.1, 1.0])
-@pytest.mark.parametrize("b", [-2.0, -0.5, 0.0, 0.05, 0.5, 2 / 3, 1.0, 1.5])
-def test_rational_cubics(a, b):
+CUBICS = product((-2.0, -1, -0.1, 0, 0.1, 1), (-2.0, -0.5, 0, 0.05, 0.5, 2 / 3, 1, 1.5))
+VERDICTS = [
+    *((f, g, True) for f, g in product(QUALITIES.values(), DIVERSITIES.values())),
+    *((f, qd.Tsallis(a), True) for f in ("LL", "CR") for a in (0.5, 1.5, 3.0)),
     # g'(x1) - g'(x2) = (x1 - x2) (2 a + 3 b (x1 + x2)), with x1 + x2 in (0, 1].
-    rational = a <= 0 and 2 * a + 3 * b < -1e-12
-    verdict = qd.check_rationality(with_cr(partial(cubic, a, b)))
-    assert verdict.rational == rational
-    assert (verdict.diversity_violation is None) == rational
+    *(
+        ("CR", partial(cubic, a, b), a <= 0 and 2 * a + 3 * b < -1e-12)
+        for a, b in CUBICS
+    ),
+    # Slopes may be equal on the line x1 + x2 = 1, at isolated points only.
+    *(("CR", on_a_line, True), ("CR", partial(cubic, -1.5, 1.0), False)),
+    *(("CR", minus_repeat_chance(k), k <= 3) for k in (*range(1, 11), 100)),
+    ("CR", lambda x: jnp.sin(9 * x), False),
+    ("CR", lambda x: -(x**2) - 4 * (x - 0.5) ** 3, False),
+    ("LL", lambda x: 3.0 * x, False),
+    # f flat from .4 and from .5 on; falling half, just and twice as fast beyond .5.
+    *((lambda x, c=c: jnp.minimum(x, c), "SE", c == 0.5) for c in (0.4, 0.5)),
+    *((partial(falling, c), "SE", c == 0.5) for c in (0.5, 1, 2)),
+    *((lambda x: -x, "SE", False), (lambda x: x * (1 - x), "SE", False)),
+    (hit_chance(1000), "SE", True),
+]
+
+
+@pytest.mark.claim("T1.4", "T1.5", "T1.6", "T1.7", "T1.8", "T1.10", "T1.11")
+@pytest.mark.parametrize(("f", "g", "rational"), VERDICTS)
+def test_which_pairs_are_rational(f, g, rational):
+    pair = qd.SeparablePair(f, g)
+    verdict = qd.check_rationality(pair)
+    violations = verdict.quality_violation, verdict.diversity_violation
+    assert verdict.rational == rational == (violations == (None, None))
+    for large, small in filter(None, violations):
+        assert large > small > 0
+        assert large + small <= 1
+    if verdict.quality_violation:
+        # A transfer of mass to the likelier text does not raise quality.
+        large, small = verdict.quality_violation
+        p, q = np.array([large, small, 1 - large - small]), np.array([1, 2, 1]) / 4
+        assert pair.quality(after(q, 0, 1, 0.25), p) <= pair.quality(q, p)
+    if verdict.diversity_violation:
+        # A transfer to the greater text raises diversity, unless both slopes are equal.
+        large, small = verdict.diversity_violation
+        q, slope = np.array([large, small, 1 - large - small]), jax.grad(pair.g)
+        rise = pair.diversity(after(q, 0, 1, small * 1e-3)) - pair.diversity(q)
+        assert rise > 0 or abs(slope(large) - slope(small)) <= 1e-12
+
+
+@pytest.mark.claim("T1.7")
+def test_five_candidates_are_worst_at_one_third():
+    pair = qd.pairs.single_token_bleu_pair(1, 4)
+    large, small = qd.check_rationality(pair).diversity_violation
+    # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
+    assert large == pytest.approx(2 / 3, abs=1 / 1024)
+    slope = jax.grad(pair.g)
+    assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
 
 
 @pytest.mark.claim("T1.6")
 def test_a_rational_diversity_need_not_be_concave():
     g = partial(cubic, -2.0, 1.0)
     assert jax.grad(jax.grad(g))(0.9) > 0
-    assert qd.check_rationality(with_cr(g)).rational
     x, three_candidates = np.linspace(0, 1, 101), minus_repeat_chance(2)
     np.testing.assert_allclose(three_candidates(x), g(x), atol=2e-15)
 
@@ -230,63 +269,13 @@ def test_a_rational_diversity_need_not_be_concave():
 @pytest.mark.claim("T1.11")
 @given(seed=SEEDS, size=st.sampled_from([2, 3, 5]), share=st.floats(1e-3, 0.999))
 def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
-    q = np.sort(distribution(seed, size))
+    q, slope = np.sort(distribution(seed, size)), jax.grad(on_a_line)
+    assert slope(0.75) == slope(0.25)
     assume(share * q[-2] > 1e-4)
     pair = with_cr(on_a_line)
     # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
     moved = after(q, size - 1, size - 2, share * q[-2])
     assert pair.diversity(moved) < pair.diversity(q)
-
-
-@pytest.mark.claim("T1.11")
-def test_equal_slopes_on_the_line_are_allowed_at_isolated_points_only():
-    slope = jax.grad(on_a_line)
-    assert slope(0.75) == slope(0.25)
-    assert qd.check_rationality(with_cr(on_a_line)).rational
-    # Equal on the whole line x1 + x2 = 1: the diversity of (x, 1 - x, 0) is constant.
-    verdict = qd.check_rationality(with_cr(partial(cubic, -1.5, 1.0)))
-    assert sum(verdict.diversity_violation) == 1
-
-
-@pytest.mark.claim("T1.7")
-@pytest.mark.parametrize("num_candidates", range(2, 12))
-def test_self_bleu_of_one_token_is_rational_up_to_four_candidates(num_candidates):
-    pair = qd.pairs.single_token_bleu_pair(1, num_candidates - 1)
-    verdict = qd.check_rationality(pair)
-    assert verdict.rational == (num_candidates <= 4)
-    if num_candidates == 5:
-        large, small = verdict.diversity_violation
-        slope = jax.grad(pair.g)
-        # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
-        assert large == pytest.approx(2 / 3, abs=1 / 1024)
-        assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
-
-
-SHAPES_OF_F = {
-    "flat from .4 on": (lambda x: jnp.minimum(x, 0.4), False),
-    "flat from .5 on": (lambda x: jnp.minimum(x, 0.5), True),
-    "falls half as fast beyond .5": (lambda x: jnp.minimum(x, 0.75 - x / 2), True),
-    "falls as fast beyond .5": (lambda x: jnp.minimum(x, 1 - x), False),
-    "falls twice as fast beyond .5": (lambda x: jnp.minimum(x, 1.5 - 2 * x), False),
-    "falls": (lambda x: -x, False),
-    "saturates at 1,000 references": (hit_chance(1000), True),
-}
-
-
-@pytest.mark.claim("T1.10")
-@pytest.mark.parametrize("shape", SHAPES_OF_F)
-def test_shapes_of_f(shape):
-    f, rational = SHAPES_OF_F[shape]
-    pair = qd.SeparablePair(f, qd.functions.SE)
-    verdict = qd.check_rationality(pair)
-    assert (verdict.rational, verdict.diversity_violation) == (rational, None)
-    if not rational:
-        large, small = verdict.quality_violation
-        assert large > small
-        assert large + small <= 1
-        # A transfer of mass to the likelier text does not raise quality.
-        p, q = np.array([large, small, 1 - large - small]), np.array([1, 2, 1]) / 4
-        assert pair.quality(after(q, 0, 1, 0.25), p) <= pair.quality(q, p)
 
 
 RATIONAL = {
@@ -295,9 +284,7 @@ RATIONAL = {
     "CR-Tsallis(0.5)": with_cr(qd.Tsallis(0.5)),
     "four candidates": qd.pairs.single_token_bleu_pair(2, 3),
     "cubic": qd.SeparablePair("LL", partial(cubic, -2.0, 1.0)),
-    "f falls beyond .5": qd.SeparablePair(
-        SHAPES_OF_F["falls half as fast beyond .5"][0], "SE"
-    ),
+    "f falls beyond .5": qd.SeparablePair(partial(falling, 0.5), "SE"),
 }
 
 
@@ -327,30 +314,9 @@ def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size
     np.testing.assert_allclose(rise, expected, atol=1e-13)
 
 
-@pytest.mark.claim("T1.8")
-@pytest.mark.parametrize(
-    "g",
-    [
-        minus_repeat_chance(4),
-        minus_repeat_chance(100),
-        partial(cubic, 1.0, -0.5),
-        lambda x: jnp.sin(9 * x),
-    ],
-    ids=["five candidates", "101 candidates", "cubic", "sine"],
-)
-def test_a_diversity_violation_gives_a_transfer_that_raises_diversity(g):
-    pair = with_cr(g)
-    large, small = qd.check_rationality(pair).diversity_violation
-    assert large > small > 0
-    assert large + small <= 1
-    q = np.array([large, small, 1 - large - small])
-    assert pair.diversity(after(q, 0, 1, small * 1e-3)) > pair.diversity(q)
-
-
 @pytest.mark.claim("T1.9")
 def test_two_texts_do_not_see_the_odd_part_of_a_diversity():
     pair = with_cr(lambda x: -(x**2) - 4 * (x - 0.5) ** 3)
-    assert not qd.check_rationality(pair).rational
     for seed in range(100):
         q = distribution(seed, 2)
         np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
