@@ -1,11 +1,10 @@
-"""Verdicts: proofs, truths by analysis, witnesses, and what a status promises."""
+"""Verdicts: proofs, truths by analysis, witnesses by hand, and words for statuses."""
 
 import importlib
 import json
 import re
 from collections import Counter
 from dataclasses import fields
-from functools import cache
 from itertools import product
 from pathlib import Path
 from types import UnionType
@@ -21,11 +20,10 @@ from referees.enumerated_bleu import listed_bleu
 from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
-from qdtheory.catalogue.metrics import Metric, find_metric
+from qdtheory.catalogue.metrics import Metric
 from qdtheory.commands import check
 from qdtheory.compatibility import bleu_1_setting, check_compatibility
 from qdtheory.course.notebooks import VERDICT
-from qdtheory.rewards import check_reward
 from qdtheory.support.records import Record
 
 SLOW = pytest.mark.slow
@@ -553,7 +551,7 @@ def test_the_classification_is_of_one_length_without_smoothing():
         assert check_compatibility(other).compatible is not True
 
 
-# --- Each status that a program reads has a row in docs/numerics.md, and an example ---
+# --- Each status that a program reads has a row in docs/numerics.md ------------------
 NUMERICS = Path(__file__).parents[1] / "docs/numerics.md"
 # Fields that repeat what the caller asked for.
 ECHOES = {"Metric.kind", "Comparison.paired", "Range.log"}
@@ -606,111 +604,3 @@ def test_the_page_lists_the_values_that_there_are():
     assert listed.keys() == there.keys()
     for field, values in there.items():
         assert sorted(map(repr, listed[field])) == sorted(map(repr, values)), field
-
-
-EVEN = np.array([0.3, 0.3, 0.2, 0.2])
-REWARDS = "log(D/(1-D))", "D", "1", "-D", "D*(1-D)", "(D-0.5)**2 + D/2"
-
-
-def verdicts():
-    """Verdicts of every status, with other P beaten, not known to be, and not asked."""
-    concave = qd.compatible_quality(lambda q: -(q @ q))
-    return [
-        qd.check("LL-SE"),
-        qd.check("LL-NRR"),
-        qd.check("BLEU-4 of 1 reference", "Self-BLEU-4 of 1 reference"),
-        qd.check("LL-NRR", p=EVEN),
-        qd.check("5", "-x**2"),
-        qd.check_compatibility(concave, P),
-        qd.check_compatibility(qd.KernelPair(NEAR), P[1:] / P[1:].sum()),
-    ]
-
-
-def discrepancies():
-    """Results of every status, and of every kind of loss."""
-    found = [
-        qd.quality_discrepancy(pair, P)
-        for pair in (
-            qd.LL_NRR, qd.LL_SE, qd.LinearPair(np.ones(4), "-x**2"),
-            qd.VendiPair(np.eye(4)),
-        )
-    ]  # fmt: skip
-    bleu = qd.BleuPair(qd.TextSpace(2, 2), 1, 2, 2)
-    return [*found, qd.quality_discrepancy(bleu, P, num_starts=4)]
-
-
-@cache
-def examples(kind):
-    """Records that show as many values of their fields as are cheap."""
-    functions = qd.FunctionPair(qd.LL_NRR.quality, qd.LL_NRR.diversity)
-    match kind:
-        case "Verdict":
-            return verdicts()
-        case "Bounds" | "Discrepancy":
-            return discrepancies()
-        case "KernelCriterion":
-            return [qd.kernel_criterion(k) for k in (np.eye(3), NEAR, 1 - np.eye(3))]
-        case "Rationality":
-            pairs = (qd.pairs.single_token_bleu_pair(1, k) for k in (3, 4))
-            return [*map(qd.check_rationality, pairs)]
-        case "ParetoFrontier":
-            searched = qd.search.search_frontier(functions, P, num_points=5)
-            return [qd.pareto_frontier(qd.LL_SE, P, num_points=5), searched]
-        case "RewardVerdict":
-            return [*map(check_reward, REWARDS)]
-        case "Metric":
-            return [*map(find_metric, ("LL", "BLEU", "ROUGE-L", "KL", "utility"))]
-    raise KeyError(kind)
-
-
-# Shown by no formula, kernel or search of a second.
-RARE = {
-    ("RewardVerdict.rises", None),
-    ("RewardVerdict.is_pair", None),
-    ("Discrepancy.converged", False),
-}
-
-
-@pytest.mark.parametrize("field", sorted(name for name in in_code() if "." in name))
-def test_each_value_has_an_example(field):
-    kind, _, name = field.partition(".")
-    found = {getattr(record, name) for record in examples(kind)}
-    rare = {value for at, value in RARE if at == field}
-    assert {*documented()[field]} - rare <= found
-    for record in examples(kind) if name == "status" and kind != "Metric" else ():
-        assert json.loads(record.to_json())["status"] == record.status
-
-
-def beats(pair, q, p):
-    """What a model gains over P in quality and diversity."""
-    return (
-        float(pair.quality(q, p) - pair.quality(p, p)),
-        float(pair.diversity(q) - pair.diversity(p)),
-    )
-
-
-def test_a_verdict_keeps_what_its_status_promises():
-    words = {True: ["compatible"], False: ["incompatible"]}
-    words |= {None: ["not_beaten_at_p", "undecided", "conditional"]}
-    for verdict in examples("Verdict"):
-        assert verdict.status in words[verdict.compatible]
-        assert verdict.other_p is None or verdict.compatible is None
-        beaten_somewhere = verdict.status in ("incompatible", "conditional")
-        assert (verdict.witness is not None) == beaten_somewhere
-        assert verdict.other_p is not None or verdict.status != "not_beaten_at_p"
-    models = np.random.default_rng(0).dirichlet(np.ones(4), 300)
-    assert not any(min(beats(qd.LL_NRR, q, EVEN)) > 0 for q in models)
-    witness = examples("Verdict")[1].witness
-    assert min(beats(qd.LL_NRR, witness.q, witness.p)) > 0
-
-
-def test_a_discrepancy_keeps_what_its_status_promises():
-    for found in examples("Discrepancy"):
-        scores = np.asarray(found.pair.text_quality(found.p))
-        width = {"exact": 1e-9, "certified": 1e-5, "lower_bound": np.inf}[found.status]
-        slack = width * np.ptp(scores[np.isfinite(scores)]) + 1e-15
-        assert found.upper_bound - found.qdisc <= slack
-        if found.dominated_in is not None:
-            gains = dict(zip(("quality", "diversity"), beats(found.pair, found.q, P)))
-            assert gains[found.dominated_in] > 0
-            assert min(gains.values()) >= -1e-14
