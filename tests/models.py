@@ -54,20 +54,6 @@ def positive(seed, size):
     return qd.mix(draw(seed, size), np.full(size, 1 / size), 0.01).__array__()
 
 
-def random_p(rng, size=12):
-    """A real distribution with ties, and with zeros in one case of three."""
-    p = rng.random(size) ** 2
-    p[3:6] = p[3]
-    if rng.random() < 1 / 3:
-        p[:2] = 0
-    return p / p.sum()
-
-
-def problems(count, seed=0, weights=(0.05, 0.3, 1, 3, 20)):
-    rng = np.random.default_rng(seed)
-    return [(random_p(rng), -float(rng.choice(weights))) for _ in range(count)]
-
-
 def mixtures(size, steps):
     """All distributions over `size` points in units of 1 / steps."""
     bars = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
@@ -141,22 +127,6 @@ def searched(scores, g, slope, p, rng, num_starts=25):
     return best
 
 
-def searched_in_vain(pair, p, quality_range=1.0):
-    """What a search that finds nothing returns."""
-    return qd.discrepancy.Discrepancy(
-        qdisc=0.0,
-        q=jnp.asarray(p),
-        status="lower_bound",
-        upper_bound=np.inf,
-        quality_range=quality_range,
-        most_diverse=jnp.asarray(p),
-        dominated_in=None,
-        reason="A search.",
-        pair=pair,
-        p=jnp.asarray(p),
-    )
-
-
 def assert_attained(pair, p, q, gain):
     """The model is a distribution, as diverse as P, and gains this much quality."""
     q = np.asarray(q)
@@ -165,17 +135,6 @@ def assert_attained(pair, p, q, gain):
     assert pair.diversity(q) >= pair.diversity(p)
     found = float(pair.quality(q, p) - pair.quality(p, p))
     assert abs(found - float(gain)) <= 1e-14
-
-
-def assert_frequencies(draws, p):
-    """Within 4 standard errors; outcomes expected fewer than 10 times are pooled."""
-    counts, expected = np.bincount(draws, minlength=p.size), draws.size * p
-    common = expected >= 10  # elsewhere the normal law does not hold
-    error = np.sqrt(expected * (1 - p))
-    assert (np.abs(counts - expected)[common] <= 4 * error[common]).all()
-    rare = expected[~common].sum()
-    assert abs(counts[~common].sum() - rare) <= 4 * np.sqrt(rare) + 1
-    assert counts[p == 0].sum() == 0
 
 
 # -- under JAX's transformations -----------------------------------------------------
@@ -267,16 +226,6 @@ def score(n, x):
     return 1 - (1 - x) ** n
 
 
-def mixed(x):
-    """A strictly concave g whose derivative has no elementary inverse."""
-    return -x * x - x * jnp.log(x)
-
-
-def saturating(x):
-    """Strictly concave with a finite slope at 0, known to the solver only as code."""
-    return jnp.log1p(20 * x)
-
-
 def repeated(k):
     """g and g' of single-token NSBLEU with k references."""
     return (
@@ -341,21 +290,6 @@ GUIDES = [
 ]
 
 
-# Spaces of one and of several lengths, and every order that their texts have.
-SPACES = {
-    "4^3": qd.TextSpace(4, 3),
-    "2^5": qd.TextSpace(2, 5),
-    "3^1": qd.TextSpace(3, 1),
-    "1^4": qd.TextSpace(1, 4),
-    "lengths 1 to 3": qd.TextSpace(3, (1, 2, 3)),
-    "lengths 2 and 4": qd.TextSpace(2, (2, 4)),
-}
-SPACES_OF_ONE_LENGTH = [SPACES[name] for name in ("4^3", "2^5", "3^1")]
-CASES = [
-    (name, n) for name, space in SPACES.items() for n in range(1, space.max_length + 1)
-]
-
-
 def sentences(space):
     return [tuple(int(t) for t in row if t >= 0) for row in space.tokens]
 
@@ -380,11 +314,6 @@ def shares_of_texts(space, n):
     return counts / np.maximum(1, counts.sum(axis=0))
 
 
-def counted(space, q, n):
-    """Expected n-gram counts."""
-    return counts_of_texts(space, n) @ q
-
-
 def seen_sets(q, draws, held=None):
     """The chance of each set seen in a number of draws, by recursion.
 
@@ -399,14 +328,6 @@ def seen_sets(q, draws, held=None):
                 after[seen | new] += chance * share
         chances = after
     return chances
-
-
-def after(q, i, j, mass):
-    """A model with mass moved to text i from text j."""
-    moved = q.copy()
-    moved[i] += mass
-    moved[j] -= mass
-    return moved
 
 
 def merged(one, other):

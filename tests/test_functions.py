@@ -1,59 +1,97 @@
-"""Scalar functions: chances of equal draws, limits, formulas."""
+"""Functions f and g: their sums, formulas and names, and Theorem 1 on them."""
 
+import json
+from functools import partial
 from itertools import product
+from unittest.mock import patch
 
+import families
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import sympy
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from models import distribution
+from scripts import script
+from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory.formulas.expressions import Expression
+from qdtheory.commands import cli
 from qdtheory.functions import (
     DIVERSITIES,
     QUALITIES,
     as_function,
     hit_chance,
     minus_repeat_chance,
+    named,
 )
+from qdtheory.pairs import named_pairs
 
 SIZES = st.sampled_from([1, 2, 3, 7])
 SEEDS = st.integers(0, 2**32 - 1)
-EPS = np.finfo(float).eps
-# Calls that are not compiled take a few milliseconds each.
-few_examples = settings(max_examples=30)
 
 
-@pytest.mark.claim("N0.3")
-@pytest.mark.claim("N2.3")
-@few_examples
+def with_cr(g):
+    return qd.SeparablePair(qd.functions.CR, g)
+
+
+# --- Sums -----------------------------------------------------------------------------
+@pytest.mark.claim("N2.1")
+@pytest.mark.parametrize("name", families.QUALITIES)
+@given(size=SIZES, seed=SEEDS)
+def test_quality_is_a_plain_sum_and_linear(name, size, seed):
+    pair = qd.SeparablePair(name, qd.functions.SE)
+    p, q = distribution(seed, size), distribution(seed + 1, size, zeros=0.3)
+    scores = families.QUALITIES[name](p)
+    # Sums of at most 7 terms, each rounded a few times.
+    close = {"rtol": 1e-14, "atol": 1e-14 * np.abs(scores).max()}
+    np.testing.assert_allclose(pair.quality(q, p), (q * scores).sum(), **close)
+    # Linear: the gradient is the score, also where q_i = 0.
+    np.testing.assert_allclose(jax.grad(pair.quality)(jnp.asarray(q), p), scores)
+
+
+@pytest.mark.parametrize("name", families.DIVERSITIES)
+@given(size=SIZES, seed=SEEDS)
+def test_diversity_is_a_plain_sum(name, size, seed):
+    g, in_numpy, _, _ = families.DIVERSITIES[name]
+    q = distribution(seed, size, zeros=0.3)
+    total = qd.SeparablePair("CR", g).diversity(q)
+    np.testing.assert_allclose(total, in_numpy(q).sum(), atol=2e-14)
+
+
+@pytest.mark.claim("N0.3", "N2.3")
 @given(size=SIZES, seed=SEEDS)
 def test_coverage_and_repetition_are_chances_that_two_draws_agree(size, seed):
     p, q = distribution(seed, size), distribution(seed + 1, size)
-    agree_qp = sum(q[i] * p[j] for i, j in product(range(size), repeat=2) if i == j)
-    agree_qq = sum(q[i] * q[j] for i, j in product(range(size), repeat=2) if i == j)
-    differ = sum(q[i] * q[j] for i, j in product(range(size), repeat=2) if i != j)
-    np.testing.assert_allclose(qd.CR_NRR.quality(q, p), agree_qp, rtol=1e-13)
-    np.testing.assert_allclose(qd.CR_NRR.diversity(q), -agree_qq, rtol=1e-13)
-    simpson = qd.SeparablePair(qd.functions.CR, qd.functions.SDI).diversity(q)
-    np.testing.assert_allclose(simpson, differ, atol=1e-14)
+    draws = list(product(range(size), repeat=2))
+    agree = sum(q[i] * p[j] for i, j in draws if i == j)
+    repeat = sum(q[i] * q[j] for i, j in draws if i == j)
+    differ = sum(q[i] * q[j] for i, j in draws if i != j)
+    found = qd.CR_NRR.quality(q, p), -qd.CR_NRR.diversity(q)
+    np.testing.assert_allclose(found, [agree, repeat], rtol=1e-13)
+    simpson = with_cr(qd.functions.SDI).diversity(q)
     nrr = qd.negative_repetition_rate(q)
-    np.testing.assert_allclose(simpson, nrr + 1, atol=1e-14)
+    np.testing.assert_allclose([simpson, nrr + 1], differ, atol=1e-14)
+
+
+@pytest.mark.claim("N2.2")
+@given(size=SIZES, seed=SEEDS)
+def test_entropy_falls_short_of_the_uniform_one_by_a_divergence(size, seed):
+    q, uniform = distribution(seed, size, zeros=0.3), np.full(size, 1 / size)
+    short = np.log(size) - qd.LL_SE.diversity(q)
+    np.testing.assert_allclose(short, qd.kl_divergence(q, uniform), atol=1e-12)
+    np.testing.assert_allclose(jnp.exp(qd.LL_SE.diversity(uniform)), size, rtol=1e-14)
 
 
 @pytest.mark.claim("N2.4")
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_tsallis_of_whole_order_is_a_chance_that_draws_are_not_all_equal(order):
     q = distribution(3, 3)
-    not_all_equal = sum(
-        np.prod(q[list(draws)])
-        for draws in product(range(3), repeat=order)
-        if len(set(draws)) > 1
-    )
-    tsallis = qd.SeparablePair(qd.functions.CR, qd.Tsallis(float(order))).diversity(q)
+    samples = product(range(3), repeat=order)
+    not_all_equal = sum(q[list(x)].prod() for x in samples if len({*x}) > 1)
+    tsallis = with_cr(qd.Tsallis(float(order))).diversity(q)
     np.testing.assert_allclose(tsallis, not_all_equal / (order - 1), rtol=1e-13)
 
 
@@ -61,39 +99,255 @@ def test_tsallis_of_whole_order_is_a_chance_that_draws_are_not_all_equal(order):
 @pytest.mark.parametrize("offset", [1e-2, -1e-2, 1e-4, -1e-4])
 def test_tsallis_goes_to_the_shannon_entropy(offset):
     q = distribution(5, 7, zeros=0.3)
-    tsallis = qd.SeparablePair(qd.functions.CR, qd.Tsallis(1 + offset)).diversity(q)
     # By Taylor's formula the gap of each term is (a - 1) x^c log(x)^2 / 2 with c
     # between 1 and a, at most .3 |a - 1|; below that, a - 1 costs digits.
-    gap = abs(float(tsallis - qd.LL_SE.diversity(q)))
-    assert 0 < gap <= 0.3 * q.size * abs(offset)
+    tsallis = with_cr(qd.Tsallis(1 + offset)).diversity(q)
+    assert 0 < abs(float(tsallis - qd.entropy(q))) <= 0.3 * q.size * abs(offset)
 
 
-# -- formulas
+@pytest.mark.claim("N2.12")
+@given(seed=SEEDS)
+def test_a_text_of_probability_zero_hides_every_gain_in_likelihood(seed):
+    p, q = np.append(distribution(seed, 3), 0.0), distribution(seed + 1, 4)
+    best, worst = int(p.argmax()), int(p[:3].argmin())
+    for source in (3, worst):  # nor does LL see a transfer between two other texts
+        better = after(q, best, source, q[source] / 2)
+        assert qd.LL_SE.quality(q, p) == qd.LL_SE.quality(better, p) == -np.inf
+        assert qd.CR_NRR.quality(better, p) > qd.CR_NRR.quality(q, p)
 
-FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7)]
-FAMILIES += [hit_chance(1), minus_repeat_chance(2)]
-FAMILIES += [hit_chance(32), minus_repeat_chance(9)]
+
+def after(q, i, j, mass):
+    """A model with mass moved to text i from text j."""
+    return q + mass * (np.eye(q.size)[i] - np.eye(q.size)[j])
+
+
+# --- Formulas and names ---------------------------------------------------------------
+FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7), hit_chance(1), hit_chance(32)]
+FAMILIES += [minus_repeat_chance(2), minus_repeat_chance(9)]
 
 
 @pytest.mark.parametrize("h", [*QUALITIES.values(), *DIVERSITIES.values(), *FAMILIES])
 def test_formulas_of_named_functions_are_their_code(h):
-    formula = h.formula
-    assert formula is not None
     x = np.linspace(0.01, 0.99, 50)
-    np.testing.assert_allclose(formula.value(x), jax.vmap(h)(x), rtol=1e-13)
+    np.testing.assert_allclose(h.formula.value(x), jax.vmap(h)(x), rtol=1e-13)
     jets = h.jet(x), as_function(lambda x: h(x), "h").jet(x)
     for exact, code in zip(*(vars(jet).values() for jet in jets)):
         np.testing.assert_allclose(exact, code, rtol=1e-10, atol=1e-12)
+    # A derivative does not carry the formula of its function.
+    assert as_function(jax.grad(h), "g").formula is None
 
 
-def test_formulas_that_are_not_known():
-    assert as_function(jnp.log, "f").formula is None
-    expression = Expression("x")
-    assert as_function(expression, "f").formula is expression
+@pytest.fixture
+def entered():
+    """A quality and a diversity that fit, entered by their definitions alone."""
+    with patch.dict(QUALITIES), patch.dict(DIVERSITIES):
+
+        @named(QUALITIES, "x**2")
+        def SQUARE(x):
+            return x**2
+
+        @named(DIVERSITIES, "x - x**3")
+        def CUBE(x):
+            return x - x**3
+
+        yield SQUARE, CUBE
+
+
+def call(*arguments):
+    result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "80"})
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_what_is_entered_forms_pairs_and_is_proved(entered):
+    pair = named_pairs()["SQUARE-CUBE"]
+    assert pair == qd.SeparablePair(*entered)
+    verdict = qd.check_compatibility(pair)
+    # (x - x^3)' = -3 x^2 + 1.
+    assert verdict.exact == {"w0": "-3", "b0": "1", "alpha": "3/4"}
+    p = np.array([0.5, 0.3, 0.2])
+    found = qd.quality_discrepancy(qd.SeparablePair("LL", entered[1]), p)
+    assert found.status == "exact"
+    assert "strictly concave, proved" in found.reason
+
+
+def test_what_is_entered_is_known_to_the_commands_and_to_the_matrix(entered):
+    for command in ("check", "qdisc"):
+        assert "LL-CUBE" in call(command, "--help")
+    report = json.loads(call("check", "--pair", "square-cube", "--json"))
+    assert (report["pair"], report["compatible"]) == ("SQUARE-CUBE", True)
+    sizes = "--vocab-size", "2", "--length", "1", "--hidden-size", "2"
+    assert "exact" in call("qdisc", "--pair", "CR-CUBE", *sizes)
+    matrix = script("make_compatibility_matrix")
+    names = [diversity.name for diversity in matrix.diversities()]
+    assert names.count("CUBE") == 1
+    assert "SDI" not in names  # NRR but for a linear term
+    assert ("SQUARE", None) in matrix.qualities()
+    assert ("SQUARE", None, "CUBE", None) in matrix.theorems()
+
+
+# --- Theorem 1: which f and g are rational --------------------------------------------
+def on_a_line(x):
+    """g with g'(3/4) = g'(1/4) that still has property 2."""
+    s = jnp.maximum(x - 0.5, 0.0)
+    return -(x**2) / 2 + s**3 * (16 / 3 - 8 * s)
+
+
+def cubic(a, b, x):
+    return a * x**2 + b * x**3
+
+
+def falling(c, x):
+    """Falls c times as fast beyond .5 as it rises before."""
+    return jnp.minimum(x, (1 + c) / 2 - c * x)
+
+
+CUBICS = product((-2.0, -1, -0.1, 0, 0.1, 1), (-2.0, -0.5, 0, 0.05, 0.5, 2 / 3, 1, 1.5))
+VERDICTS = [
+    *((f, g, True) for f, g in product(QUALITIES.values(), DIVERSITIES.values())),
+    *((f, qd.Tsallis(a), True) for f in ("LL", "CR") for a in (0.5, 1.5, 3.0)),
+    # g'(x1) - g'(x2) = (x1 - x2) (2 a + 3 b (x1 + x2)), with x1 + x2 in (0, 1].
+    *(
+        ("CR", partial(cubic, a, b), a <= 0 and 2 * a + 3 * b < -1e-12)
+        for a, b in CUBICS
+    ),
+    # Slopes may be equal on the line x1 + x2 = 1, at isolated points only.
+    *(("CR", on_a_line, True), ("CR", partial(cubic, -1.5, 1.0), False)),
+    *(("CR", minus_repeat_chance(k), k <= 3) for k in (*range(1, 11), 100)),
+    ("CR", lambda x: jnp.sin(9 * x), False),
+    ("CR", lambda x: -(x**2) - 4 * (x - 0.5) ** 3, False),
+    ("LL", lambda x: 3.0 * x, False),
+    # f flat from .4 and from .5 on; falling half, just and twice as fast beyond .5.
+    *((lambda x, c=c: jnp.minimum(x, c), "SE", c == 0.5) for c in (0.4, 0.5)),
+    *((partial(falling, c), "SE", c == 0.5) for c in (0.5, 1, 2)),
+    *((lambda x: -x, "SE", False), (lambda x: x * (1 - x), "SE", False)),
+    (hit_chance(1000), "SE", True),
+]
+
+
+@pytest.mark.claim("T1.4", "T1.5", "T1.6", "T1.7", "T1.8", "T1.10", "T1.11")
+@pytest.mark.parametrize(("f", "g", "rational"), VERDICTS)
+def test_which_pairs_are_rational(f, g, rational):
+    pair = qd.SeparablePair(f, g)
+    verdict = qd.check_rationality(pair)
+    violations = verdict.quality_violation, verdict.diversity_violation
+    assert verdict.rational == rational == (violations == (None, None))
+    for large, small in filter(None, violations):
+        assert large > small > 0
+        assert large + small <= 1
+    if verdict.quality_violation:
+        # A transfer of mass to the likelier text does not raise quality.
+        large, small = verdict.quality_violation
+        p, q = np.array([large, small, 1 - large - small]), np.array([1, 2, 1]) / 4
+        assert pair.quality(after(q, 0, 1, 0.25), p) <= pair.quality(q, p)
+    if verdict.diversity_violation:
+        # A transfer to the greater text raises diversity, unless both slopes are equal.
+        large, small = verdict.diversity_violation
+        q, slope = np.array([large, small, 1 - large - small]), jax.grad(pair.g)
+        rise = pair.diversity(after(q, 0, 1, small * 1e-3)) - pair.diversity(q)
+        assert rise > 0 or abs(slope(large) - slope(small)) <= 1e-12
+
+
+@pytest.mark.claim("T1.7")
+def test_five_candidates_are_worst_at_one_third():
+    pair = qd.pairs.single_token_bleu_pair(1, 4)
+    large, small = qd.check_rationality(pair).diversity_violation
+    # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
+    assert large == pytest.approx(2 / 3, abs=1 / 1024)
+    slope = jax.grad(pair.g)
+    assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
+
+
+@pytest.mark.claim("T1.6")
+def test_a_rational_diversity_need_not_be_concave():
+    g = partial(cubic, -2.0, 1.0)
+    assert jax.grad(jax.grad(g))(0.9) > 0
+    x, three_candidates = np.linspace(0, 1, 101), minus_repeat_chance(2)
+    np.testing.assert_allclose(three_candidates(x), g(x), atol=2e-15)
+
+
+@pytest.mark.claim("T1.11")
+@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]), share=st.floats(1e-3, 0.999))
+def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
+    q, slope = np.sort(distribution(seed, size)), jax.grad(on_a_line)
+    assert slope(0.75) == slope(0.25)
+    assume(share * q[-2] > 1e-4)
+    pair = with_cr(on_a_line)
+    # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
+    moved = after(q, size - 1, size - 2, share * q[-2])
+    assert pair.diversity(moved) < pair.diversity(q)
+
+
+RATIONAL = {
+    "LL-SE": qd.LL_SE,
+    "CR-NRR": qd.CR_NRR,
+    "CR-Tsallis(0.5)": with_cr(qd.Tsallis(0.5)),
+    "four candidates": qd.pairs.single_token_bleu_pair(2, 3),
+    "cubic": qd.SeparablePair("LL", partial(cubic, -2.0, 1.0)),
+    "f falls beyond .5": qd.SeparablePair(partial(falling, 0.5), "SE"),
+}
+
+
+@pytest.mark.claim("T1.1", "T1.2", "T1.3")
+@pytest.mark.parametrize("name", RATIONAL)
+@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]))
+def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size):
+    pair, rng = RATIONAL[name], np.random.default_rng(seed)
+    p, q = rng.dirichlet(np.full(size, 0.7), 2) + 1e-3
+    p, q = p / p.sum(), q / q.sum()
+    j, i = sorted(rng.permutation(size)[:2], key=lambda k: q[k])
+    mass = rng.uniform(0.05, 0.95) * q[j]
+    moved = after(q, i, j, mass)
+    fall = pair.diversity(moved) - pair.diversity(q)
+    assert fall < 0
+    # By Theorem 1's proof only the two texts matter, and the slope is theirs.
+    change = pair.g(moved[i]) + pair.g(moved[j]) - pair.g(q[i]) - pair.g(q[j])
+    np.testing.assert_allclose(fall, change, atol=1e-13)
+    gradient, slope = jax.grad(pair.diversity)(jnp.asarray(moved)), jax.grad(pair.g)
+    expected = slope(moved[i]) - slope(moved[j])
+    np.testing.assert_allclose(gradient[i] - gradient[j], expected, rtol=1e-12)
+    assume(abs(p[i] - p[j]) > 1e-4)
+    up, down = (i, j) if p[i] > p[j] else (j, i)
+    rise = pair.quality(after(q, up, down, mass), p) - pair.quality(q, p)
+    assert rise > 0
+    expected = mass * (pair.f(p[up]) - pair.f(p[down]))
+    np.testing.assert_allclose(rise, expected, atol=1e-13)
+
+
+@pytest.mark.claim("T1.9")
+def test_two_texts_do_not_see_the_odd_part_of_a_diversity():
+    pair = with_cr(lambda x: -(x**2) - 4 * (x - 0.5) ** 3)
+    for seed in range(100):
+        q = distribution(seed, 2)
+        np.testing.assert_allclose(pair.diversity(q), -(q**2).sum(), atol=1e-14)
+    # With a third text the slopes rise wherever x1 + x2 < 5/6.
+    rising = np.array([0.3, 0.2, 0.5])
+    assert pair.diversity(after(rising, 0, 1, 0.1)) > pair.diversity(rising)
+
+
+@pytest.mark.claim("E5.1")
+def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
+    x, c = sympy.symbols("x c")
+
+    def slope(g):
+        return sympy.diff(g(x) + g(c - x), x).doit()
+
+    of_any = slope(sympy.Function("g"))
+    assert sympy.simplify(of_any + of_any.subs(x, c - x).doit()) == 0
+    of_entropy = slope(lambda y: -y * sympy.log(y))
+    assert sympy.simplify(of_entropy - sympy.log(c - x) + sympy.log(x)) == 0
 
 
 @pytest.mark.parametrize(
-    "h", [qd.functions.SE, qd.functions.SDI, minus_repeat_chance(2), Expression("x")]
+    ("f", "g", "rational"),
+    [
+        (qd.functions.CR, qd.functions.NRR, True),
+        (qd.functions.CR, minus_repeat_chance(4), False),
+        (lambda x: x * (1 - x), qd.functions.SE, False),
+        (qd.functions.LL, lambda x: 3.0 * x, False),
+    ],
 )
-def test_a_derivative_does_not_carry_the_formula_of_its_function(h):
-    assert as_function(jax.grad(h), "g").formula is None
+def test_scale_shift_and_a_line_change_no_verdict(f, g, rational):
+    changed = lambda x: 4.0 * f(x) - 8.0, lambda x: 2.0 * g(x) + 0.5 * x + 1.0
+    for pair in ((f, g), changed):
+        assert qd.check_rationality(qd.SeparablePair(*pair)).rational == rational

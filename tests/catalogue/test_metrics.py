@@ -1,8 +1,10 @@
-"""The catalogue of metrics: its names, functions and verdicts hold."""
+"""The catalogue: names, functions and verdicts hold, texts counted one by one."""
 
 import importlib
+import random
 import re
 from functools import partial
+from itertools import product
 from typing import get_args
 
 import jax
@@ -12,64 +14,47 @@ import pytest
 from lab import metrics
 from lab.metrics.markov import markov_projection
 from lab.metrics.since_2020 import compression_table
+from referees import metrics_by_text as by_text
+from scripts import rows_of, script
 
 import qdtheory as qd
-from qdtheory.catalogue.metrics import (
-    METRICS,
-    Kind,
-    Status,
-    find_metric,
-    find_order,
-    titled,
-)
+from qdtheory.catalogue.metrics import METRICS, Kind, Status, find_order, titled
+from qdtheory.catalogue.names import FORMULA, NamedVerdict, matrix, read_metric
 from qdtheory.support.layout import plain_name
 
+SLOW = pytest.mark.slow
 BY_NAME = {metric.name: metric for metric in METRICS}
 
 
-def test_no_name_stands_twice():
+# --- The table ------------------------------------------------------------------------
+def test_no_name_stands_twice_and_kinds_and_statuses_are_the_enumerations():
     names = [(plain_name(x), m) for m in METRICS for x in (m.name, *m.other_names)]
     assert len({*names}) == len({name for name, _ in names}) >= 100
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-def test_functions_exist_and_claims_have_the_form_of_claims(metric):
-    for typed in (*metric.functions, *metric.in_lab):
-        module, _, name = typed.rpartition(".")
-        module = re.sub(r"^qd\b", "qdtheory", module)
-        assert callable(getattr(importlib.import_module(module), name))
-    assert all("." in claim for claim in metric.claims)
-    assert metric.functions or metric.in_lab or metric.shown_by
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-def test_functions_can_be_typed_as_they_are_printed(metric):
-    shown = dict(metric.summary()[2]).get("functions", "")
-    typed = shown.split(", ") if shown else []
-    assert typed == [*metric.functions, *metric.in_lab]
-    said = " ".join([metric.partner, metric.beside, metric.verdict])
-    for name in re.findall(r"`(qd\.[^`]*)`", said):
-        assert callable(eval(name, {"qd": qd}))
-
-
-def test_kinds_and_statuses_are_those_of_the_enumerations():
     assert {metric.kind for metric in METRICS} == {*get_args(Kind)}
     assert {metric.status for metric in METRICS} == {*get_args(Status)}
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-def test_verdict_estimator_and_advice_are_sentences_and_the_status_comes_first(metric):
+def test_functions_exist_as_they_are_typed_and_the_verdict_begins_with_the_status(
+    metric,
+):
+    for typed in (*metric.functions, *metric.in_lab):
+        module, _, name = typed.rpartition(".")
+        module = re.sub(r"^qd\b", "qdtheory", module)
+        assert callable(getattr(importlib.import_module(module), name))
+    said = " ".join([metric.partner, metric.beside, metric.verdict])
+    for name in re.findall(r"`(qd\.[^`]*)`", said):
+        assert callable(eval(name, {"qd": qd}))
+    assert all("." in claim for claim in metric.claims)
+    assert metric.functions or metric.in_lab or metric.shown_by
     first = "no verdict" if metric.status == "none" else metric.status
     assert metric.verdict.lower().startswith(first)
-    assert metric.beside.startswith("Print ")
-    for sentence in (metric.verdict, metric.estimator, metric.beside):
-        assert sentence[0].isupper()
-        assert sentence.endswith(".")
 
 
 SMALL = qd.TextSpace(2, 3)
 CLASSES = np.arange(8) % 4
 REALS = np.random.default_rng(0).dirichlet(np.full(8, 2.0), 3)
+KERNEL = metrics.lcs_kernel(SMALL)
 
 
 def distinct(orders):
@@ -109,11 +94,10 @@ def edits(*size):
     return qd.KernelPair(metrics.edit_kernel(qd.TextSpace(*size)))
 
 
-def coverage(num_draws=5):
-    """Of balls around texts that are one token off, given real texts."""
-    apart = (SMALL.tokens[:, None] != SMALL.tokens).sum(axis=2)
-    balls = jnp.asarray(apart[:6] <= 1, float)
-    return lambda q: (1 - (1 - balls @ q) ** num_draws).mean()
+def coverage(q):
+    """Of balls around six texts that are one token off, by five draws."""
+    apart = (SMALL.tokens[:6, None] != SMALL.tokens).sum(axis=2)
+    return (1 - (1 - jnp.asarray(apart <= 1, float) @ q) ** 5).mean()
 
 
 def cosines(size=8):
@@ -128,32 +112,36 @@ def fitted(p):
     return jnp.log(markov_projection(SMALL, p, 1))
 
 
-VENDI = qd.VendiPair(metrics.lcs_kernel(SMALL))
+def bleu(*sizes_and_numbers):
+    *sizes, n, r, k = sizes_and_numbers
+    return qd.BleuPair(qd.TextSpace(*sizes), n, r, k)
+
+
+VENDI, SQUARED = qd.VendiPair(KERNEL), qd.KernelPair(KERNEL**2)
+MEANINGS = qd.PooledPair(qd.LL_SE, CLASSES)
+N_GRAM_LL = [qd.pairs.ngram_pair(SMALL, n, qd.LL_SE) for n in (1, 2)]
 # Pairs of each metric with the partner that the table names, compatible for every P.
 COMPATIBLE = {
     "LL": [qd.LL_SE],
     "CR": [qd.CR_NRR],
     "exact match": [qd.pairs.distinct_k_pair(5)],
-    "BLEU-n": [qd.BleuPair(SMALL, 1, 2, 1), qd.BleuPair(qd.TextSpace(3, 2), 2, 1, 1)],
-    "class LL": [qd.PooledPair(qd.LL_SE, CLASSES)],
-    "n-gram LL": [qd.pairs.ngram_pair(SMALL, n, qd.LL_SE) for n in (1, 2)],
-    "n-gram entropy": [qd.pairs.ngram_pair(SMALL, 2, qd.LL_SE)],
-    "squared similarity": [qd.KernelPair(metrics.lcs_kernel(SMALL) ** 2)],
+    "BLEU-n": [bleu(2, 3, 1, 2, 1), bleu(3, 2, 2, 1, 1)],
+    "class LL": [MEANINGS],
+    "n-gram LL": N_GRAM_LL,
+    "n-gram entropy": N_GRAM_LL[1:],
+    "squared similarity": [SQUARED],
     "Vendi's quality": [VENDI],
     "SE": [qd.LL_SE],
     "NRR": [qd.CR_NRR, qd.pairs.ngram_pair(SMALL, 2)],
     "Tsallis": [
-        qd.SeparablePair("x**2/2", qd.Tsallis(3.0)),
-        qd.SeparablePair("-2*x**-0.5", qd.Tsallis(0.5)),
+        qd.SeparablePair(f, qd.Tsallis(a))
+        for f, a in [("x**2", 3.0), ("-x**-0.5", 0.5)]
     ],
-    "Self-BLEU-n": [
-        qd.BleuPair(SMALL, 3, 1, 1),
-        qd.BleuPair(qd.TextSpace(2, 1), 1, 5, 3),
-    ],
+    "Self-BLEU-n": [bleu(2, 3, 3, 1, 1), bleu(2, 1, 1, 5, 3)],
     "distinct_k": [qd.pairs.distinct_k_pair(10)],
     "Vendi": [VENDI],
-    "Vendi of order 2": [qd.KernelPair(metrics.lcs_kernel(SMALL) ** 2)],
-    "semantic entropy": [qd.PooledPair(qd.LL_SE, CLASSES)],
+    "Vendi of order 2": [SQUARED],
+    "semantic entropy": [MEANINGS],
     "Div_pair": [qd.KernelPair(cosines())],
 }
 # Concave metrics with minus their gradient: compatible by the supporting plane.
@@ -164,18 +152,15 @@ CONCAVE = {
         # Ten texts have twenty pairs of words, of four that there are.
         lambda q: 20 * qd.ngrams.expected_distinct(SMALL, q, 2, 10) / (4 - 4 * 0.75**20)
     ),
-    "coverage": qd.compatible_quality(coverage()),
+    "coverage": qd.compatible_quality(coverage),
     "Markov-k LL": qd.compatible_quality(lambda q: -q @ fitted(q)),
 }
-# Pairs that some P refutes, and how many texts a random P has where one is needed.
+# Pairs that some P refutes.
 BEATEN = {
     "exact match": [qd.pairs.distinct_k_pair(5, 3)],
     "distinct_k": [qd.pairs.distinct_k_pair(10, 10)],
-    "BLEU-n": [qd.BleuPair(SMALL, 2, 1, 1), qd.BleuPair(qd.TextSpace(3, 2), 1, 2, 1)],
-    "Self-BLEU-n": [
-        qd.BleuPair(SMALL, 1, 3, 1),
-        qd.BleuPair(qd.TextSpace(2, 1), 1, 1, 4),
-    ],
+    "BLEU-n": [bleu(2, 3, 2, 1, 1), bleu(3, 2, 1, 2, 1)],
+    "Self-BLEU-n": [bleu(2, 3, 1, 3, 1), bleu(2, 1, 1, 1, 4)],
     "ROUGE-L": [subsequences(3, 3)],
     "edit similarity": [edits(2, 3), edits(3, 3), edits(2, 4)],
     "pairwise ROUGE-L": [subsequences(4, 2), subsequences(2, 4)],
@@ -204,11 +189,8 @@ def test_what_is_called_compatible_is_so_for_every_p(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "Distinct-n",
-        "EAD",
-        "coverage",
-        "Markov-k LL",
-        pytest.param("n-gram diversity", marks=pytest.mark.slow),
+        pytest.param(name, marks=[SLOW] * (name == "n-gram diversity"))
+        for name in CONCAVE
     ],
 )
 def test_no_model_beats_p_in_a_concave_metric_and_its_slope(name):
@@ -234,13 +216,13 @@ def test_what_is_not_compatible_in_some_setting_has_a_witness_there(name):
 
 
 def test_where_the_table_says_that_every_p_is_beaten_all_are():
-    repetition, ratio = (
+    curved = (
         np.asarray(jax.hessian(diversity)(REALS[0])) / -2
         for diversity in (self_repetition(2), compression(2))
     )
-    beaten = [subsequences(4, 2), subsequences(3, 3), subsequences(2, 4)]
+    beaten = [subsequences(*sizes) for sizes in ((4, 2), (3, 3), (2, 4))]
     beaten += [edits(3, 3), edits(2, 4)]
-    for kernel in (repetition, ratio, *(pair.kernel for pair in beaten)):
+    for kernel in (*curved, *(pair.kernel for pair in beaten)):
         assert qd.kernel_criterion(kernel).all_dominated
     # And not in the spaces that it leaves out.
     kept = [subsequences(2, 3), subsequences(3, 2), *(edits(v, 2) for v in (2, 3, 4))]
@@ -257,32 +239,35 @@ def test_the_quality_that_fits_a_markov_model_is_its_log_likelihood():
 
 
 def test_both_halves_of_bleu_name_the_same_settings():
-    bleu, self_bleu = BY_NAME["BLEU-n"].verdict, BY_NAME["Self-BLEU-n"].verdict
-    assert bleu.replace("with Self-BLEU", "with BLEU", 1) == self_bleu
+    of_bleu, of_self_bleu = BY_NAME["BLEU-n"].verdict, BY_NAME["Self-BLEU-n"].verdict
+    assert of_bleu.replace("with Self-BLEU", "with BLEU", 1) == of_self_bleu
 
 
 BIGRAMS = np.asarray(qd.ngrams.ngram_matrix(SMALL, 2)) / 2
-KERNEL = metrics.lcs_kernel(SMALL)
 FEATURES = SMALL.tokens.astype(float)
 APART = np.linalg.norm(FEATURES[:, None] - FEATURES, axis=2)
 
 
 def brier_lm(q, p):
     """The geometric mean of the parts for one to three tokens."""
-    product_ = 1.0
+    parts = 1.0
     for n in (1, 2, 3):
         first = FEATURES[:, :n] @ 2 ** np.arange(n)
         same = (first[:, None] == first).astype(float)
-        product_ *= 2 * q @ same @ p - q @ same @ q
-    return max(product_, 0) ** (1 / 3)
+        parts *= 2 * q @ same @ p - q @ same @ q
+    return max(parts, 0) ** (1 / 3)
+
+
+def prd(q, p):
+    return metrics.prd_f_scores(metrics.precision_recall_distributions(q, p)).min()
 
 
 # Each metric that is a divergence by itself, negated where it is greatest at Q = P.
 DIVERGENCES = {
     "CND": lambda q, p: qd.cnd(BIGRAMS @ q, BIGRAMS @ p),
-    "MMD": lambda q, p: qd.pairs.squared_mmd(KERNEL, q, p),
-    "quantum relative entropy": lambda q, p: metrics.quantum_relative_entropy(
-        q, p, KERNEL
+    "MMD": partial(qd.pairs.squared_mmd, KERNEL),
+    "quantum relative entropy": partial(
+        metrics.quantum_relative_entropy, kernel=KERNEL
     ),
     "NLL": lambda q, p: qd.cross_entropy(p, q),
     "KL": qd.kl_divergence,
@@ -294,9 +279,7 @@ DIVERGENCES = {
     "MAUVE": lambda q, p: -metrics.mauve(q, p),
     "BrierLM": lambda q, p: -brier_lm(q, p),
     "energy score": lambda q, p: q @ APART @ p - q @ APART @ q / 2,
-    "precision and recall": lambda q, p: (
-        -metrics.prd_f_scores(metrics.precision_recall_distributions(q, p)).min()
-    ),
+    "precision and recall": lambda q, p: -prd(q, p),
 }
 
 
@@ -315,27 +298,310 @@ def test_distinct_n_and_the_ngrams_of_real_texts():
     p = np.random.default_rng(0).dirichlet(np.ones(8))
     contains = qd.ngrams.ngram_matrix(SMALL, 2) > 0
     lacking = contains.T @ (1 - contains @ p) ** 9  # n-grams that nine real texts lack
-    scores = np.asarray(distinct([2]).text_quality(p))
+    scores = np.asarray(CONCAVE["Distinct-n"].text_quality(p))
     np.testing.assert_allclose(scores, -lacking / 2, atol=1e-12)
 
 
-def test_names_are_found_by_any_of_them():
-    assert find_metric("VENDI SCORE").name == "Vendi"
-    assert find_metric("bleu-2").name == "BLEU-n"
-    assert find_metric("distinct_10").name == "distinct_k"
-    assert find_metric("Distinct 10").name == "distinct_k"
-    assert find_metric("distinct_2").name == "Distinct-n"
-    assert titled(*find_order("rarefaction-2")) == "distinct_2"
-    assert titled(*find_order("type-token ratio")) == "Distinct-1"
-    assert titled(*find_order("2-GRAM entropy")) == "2-gram entropy"
-    assert titled(*find_order("NRR 2")) == "NRR-2"
-    assert find_metric("pass@5").name == "pass@k"
-    assert find_metric("distinct-2").name == "Distinct-n"
-    assert titled(*find_order("BLEU\u20112")) == titled(*find_order("BLEU\u20132"))
-    assert find_metric("log-likelihood").name == "LL"
-    with pytest.raises(ValueError, match="no metric is called 'BLEU-2-2'; do you mean"):
-        find_metric("BLEU-2-2")
-    with pytest.raises(ValueError, match="do you mean Vendi"):
-        find_metric("vend")
-    with pytest.raises(ValueError, match="no metric is called 'zzzz'; give your own"):
-        find_metric("zzzz")
+# --- Names ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        *(("VENDI SCORE", "Vendi"), ("log-likelihood", "LL"), ("pass@5", "pass@5")),
+        *(("bleu-2", "BLEU-2"), ("BLEU\u20112", "BLEU-2"), ("BLEU\u20132", "BLEU-2")),
+        *(("distinct_10", "distinct_10"), ("Distinct 10", "distinct_10")),
+        *(("distinct_2", "Distinct-2"), ("distinct-2", "Distinct-2")),
+        *(("rarefaction-2", "distinct_2"), ("type-token ratio", "Distinct-1")),
+        *(("2-GRAM entropy", "2-gram entropy"), ("NRR 2", "NRR-2")),
+    ],
+)
+def test_names_are_found_by_any_of_them(given, title):
+    assert titled(*find_order(given)) == title
+
+
+def test_names_keep_their_numbers():
+    assert read_metric("diversity", "distinct-10").title == "distinct_10"
+    assert read_metric("quality", "Markov-0 LL").title == "Markov-0 LL"
+    assert read_metric("quality", "exact match").title == "exact match of 9 references"
+
+
+@pytest.mark.parametrize(
+    ("f", "g"), [("log(x)", "-x**2"), ("LL", "-x**2"), ("x", "NRR"), ("x", "-NRR")]
+)
+def test_formulas_are_no_names(f, g):
+    assert not re.search(FORMULA, "LL of 2 references")
+    assert re.search(FORMULA, f) or re.search(FORMULA, g)
+
+
+@pytest.mark.parametrize("name", ["LL-SE", "ll se", "LL_SE", "cr-nrr", "LLNRR"])
+def test_the_name_of_a_pair_stands_for_it_at_every_door(name):
+    letters = re.sub("[^A-Z]", "", name.upper())
+    pair = {"LLSE": qd.LL_SE, "CRNRR": qd.CR_NRR, "LLNRR": qd.LL_NRR}[letters]
+    p = np.array([0.5, 0.3, 0.15, 0.05])
+    for door in (
+        qd.check_compatibility,
+        qd.check_rationality,
+        lambda x: qd.quality_discrepancy(x, p).qdisc,
+        lambda x: qd.certify(x, p, qd.quality_discrepancy(x, p)).upper_bound,
+        lambda x: qd.pareto_frontier(x, p, 5).quality.tolist(),
+    ):
+        assert door(name) == door(pair)
+
+
+# --- Verdicts by name -----------------------------------------------------------------
+KEYS = "quality", "references", "diversity", "self_references"
+TABLE = {
+    tuple(row[key] for key in KEYS): row for row in rows_of("compatibility_matrix.csv")
+}
+
+
+def canonical(row):
+    """The catalogue's names of a pair of the compatibility matrix."""
+    return [titled(*find_order(row[side])) for side in ("quality", "diversity")]
+
+
+def counted(name, number):
+    """The name of a metric with its references, if it has any."""
+    with_references = "BLEU" in name or name in ("Match", "exact match")
+    return f"{name} of {number} references" if with_references else name
+
+
+def countable(key):
+    """Whether all sets of references can be listed: not of ten among 27 texts."""
+    (u, v), (_, r, _, k) = canonical(TABLE[key]), key
+    names = [(u, r if counted(u, r) != u else ""), (v, k if counted(v, k) != v else "")]
+    row = matrix()[tuple(x for name in names for x in name)]
+    return row["words"] != "3" or int(r or 0) <= 2
+
+
+HUNDRED = random.Random(0).sample([*filter(countable, sorted(TABLE))], 100)
+
+
+def spelled(name, rng):
+    """The name as somebody types it: capitals, spaces, hyphens do not matter."""
+    name = re.sub("[-_ ]", lambda _: rng.choice(["-", "_", " ", ""]), name)
+    return rng.choice([name, name.lower(), name.upper()])
+
+
+@pytest.mark.claim("N14.4", "N14.17")
+@pytest.mark.parametrize("key", HUNDRED, ids=" ".join)
+def test_a_hundred_pairs_have_the_verdict_of_the_matrix_and_witnesses_by_count(key):
+    u, r, v, k = key
+    rng = random.Random(u + v)
+    names = [counted(x, n).replace(x, spelled(x, rng)) for x, n in ((u, r), (v, k))]
+    verdict, told = qd.check(*names), TABLE[key]["verdict"]
+    assert isinstance(verdict, NamedVerdict)
+    # The matrix has texts of 3 tokens, and of others the pair may be the other.
+    assert verdict.status in (told, "conditional")
+    for name, number in zip(canonical(TABLE[key]), (r, k), strict=True):
+        assert name in verdict.pair
+        assert "BLEU" not in name or f"{name} of {number} reference" in verdict.pair
+    assert re.search(r"\([TNLE]\d+\.\d+", verdict.reason)
+    assert len(verdict.instead) == 2
+    assert (verdict.witness is None) == (told == "compatible")
+    if verdict.witness is None:
+        return
+    words = 1 + max("abc".index(word) for word in " ".join(verdict.texts).split())
+    texts = by_text.texts_of(words, len(verdict.texts[0].split()))
+    assert verdict.texts == tuple(" ".join("abc"[i] for i in text) for text in texts)
+    (u, v), found = canonical(TABLE[key]), verdict.witness
+    p, q = np.asarray(found.p), np.asarray(found.q)
+    before, after = (by_text.diversity(v, k, texts, x) for x in (p, q))
+    gains = by_text.quality(u, r, texts, p) @ (q - p), after - before
+    expected = found.quality_gain, found.diversity_gain
+    assert min(expected) > 1e-9
+    np.testing.assert_allclose(gains, expected, rtol=1e-4, atol=1e-11)
+
+
+def test_every_pair_of_the_matrix_is_in_the_table_once_with_a_rival():
+    rows = matrix()
+    assert len(rows) == len(TABLE) + 4 == 484
+    assert {row["verdict"] for row in rows.values()} == {"compatible", "incompatible"}
+    for row in rows.values():
+        assert bool(row["words"]) == (row["verdict"] == "incompatible")
+        if row["words"]:
+            p, q = (np.array(row[side].split(), float) for side in ("real", "model"))
+            assert p.min() > 0 <= q.min()
+            assert p.size == q.size == int(row["words"]) ** int(row["length"])
+
+
+@pytest.mark.parametrize("r", [1, 2])
+@pytest.mark.parametrize("k", [1, 2])
+def test_bleu_4_has_a_rival_whose_texts_are_counted(r, k):
+    verdict = qd.check(f"BLEU-4 of {r} references", f"Self-BLEU-4 of {k} references")
+    texts, found = by_text.texts_of(2, len(verdict.texts[0].split())), verdict.witness
+    table = np.array(
+        [[[by_text.bleu(a, [b, c], 4) for c in texts] for b in texts] for a in texts]
+    )
+
+    def mean(model, real, number):
+        """Over one or two references, drawn one after another."""
+        if number == 1:
+            return model @ np.diagonal(table, axis1=1, axis2=2) @ real
+        return np.einsum("ijk,i,j,k", table, model, real, real)
+
+    p, q = found.p, found.q
+    gains = mean(q, p, r) - mean(p, p, r), mean(p, p, k) - mean(q, q, k)
+    expected = found.quality_gain, found.diversity_gain
+    np.testing.assert_allclose(gains, expected, rtol=1e-4)
+    assert min(expected) > 1e-9
+
+
+def compatible_at(verdict, words, length):
+    """What the answer says of all texts of so many words and tokens."""
+    said = re.search("references: (.*?)\\. ", verdict.reason)[1]
+    if every := re.fullmatch("(compatible|incompatible) at every L", said):
+        return every[1] == "compatible"
+    at = re.fullmatch(r"compatible at L = (\d), incompatible from L = (\d) on", said)
+    if at:
+        assert int(at[2]) == int(at[1]) + 1
+        return length == int(at[1])
+    texts, rest = said.removeprefix("compatible over texts of ").split(", incompatible")
+    assert rest == " over any others"
+    assert texts in ("two words", "one token, over two words")
+    return words == 2 and (length == 1 or texts == "two words")
+
+
+# Two words of up to 5 tokens, three of up to 3.
+WORLDS = [*((2, x) for x in range(1, 6)), *((3, x) for x in range(1, 4))]
+
+
+@pytest.mark.claim("N25.20", "N25.21", "N25.22")
+@pytest.mark.parametrize(
+    ("n", "r", "k", "spaces"),
+    [
+        (1, 1, 1, [(2, 1), (2, 3), (3, 2), (4, 2)]),
+        (1, 2, 1, [(3, 1), (3, 2)]),
+        (1, 3, 2, [(2, 2), (3, 1)]),
+        (2, 1, 1, [(2, 3), (3, 3)]),
+        (2, 2, 2, [(2, 2), (2, 3), (3, 2)]),
+        (3, 10, 1, [(2, 3), (2, 4)]),
+        (4, 2, 2, [(2, 4)]),
+        *(
+            pytest.param(*numbers, WORLDS, marks=SLOW)
+            for numbers in product(range(1, 6), (1, 2, 3), (1, 2, 3))
+        ),
+    ],
+)
+def test_no_headline_on_bleu_contradicts_a_small_world(n, r, k, spaces):
+    """As `check_compatibility` finds over each of them."""
+    verdict = qd.check(f"BLEU-{n} of {r} references", f"self bleu{n} of {k} references")
+    assert f"Here n = {n}, with {r} and {k} references" in verdict.reason
+    seen = set()
+    for space in spaces:
+        if space[1] < n:  # both metrics are 0, of which the answer does not speak
+            continue
+        found = qd.check_compatibility(bleu(*space, n, r, k)).compatible
+        assert found is compatible_at(verdict, *space), space
+        seen.add(found)
+    if spaces is WORLDS and verdict.status == "conditional":
+        assert verdict.compatible is None
+        # Five tokens are the most that are tried: of order 5 no longer ones.
+        assert seen == ({True} if n == 5 else {True, False})
+    elif spaces is WORLDS:
+        assert seen == {verdict.compatible}
+
+
+def test_bleu_4_of_one_reference_is_conditional_in_every_answer():
+    verdict = qd.check("BLEU-4 of 1 reference", "Self-BLEU-4 of 1 reference")
+    assert (verdict.status, verdict.compatible) == ("conditional", None)
+    assert str(verdict).startswith("conditional: BLEU-4 of 1 reference")
+    assert '"status": "conditional"' in verdict.to_json()
+    assert len(verdict.texts[0].split()) == 5
+
+
+def test_bleu_3_and_nrr_are_compatible_over_texts_of_three_tokens_alone():
+    """Of three tokens BLEU-3 of one reference is CR; of four a rival is found."""
+    verdict = qd.check("BLEU-3 of 1 reference", "NRR")
+    assert (verdict.status, verdict.witness) == ("conditional", None)
+    assert "4 words and 3 tokens no model beats any P" in verdict.reason
+    for length, beaten in ((3, None), (4, False)):
+        quality = bleu(2, length, 3, 1, 1).quality
+        pair = qd.FunctionPair(quality, lambda q: -(q @ q))
+        found = qd.check_compatibility(pair, num_texts=2**length)
+        assert found.compatible is beaten
+
+
+@pytest.mark.claim("T3.9")
+@pytest.mark.parametrize("k", [2, 5, 10, 40])
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_exact_match_fits_distinct_k_of_one_draw_more(k, n):
+    draws = f"rarefaction-{k}" if k < 10 else f"distinct_{k}"
+    verdict = qd.check(f"exact match of {n} references", draws)
+    assert verdict.compatible is (k == n + 1)
+    if not verdict.compatible:
+        p, q = np.asarray(verdict.witness.p), np.asarray(verdict.witness.q)
+        assert (1 - (1 - p) ** n) @ (q - p) > 0
+        assert ((1 - (1 - q) ** k) - (1 - (1 - p) ** k)).sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("quality", "diversity", "status", "says"),
+    [
+        ("perplexity", "entropy", "compatible", "Theorem 3"),
+        ("LL", "NRR", "incompatible", "Theorem 3"),
+        ("class LL", "semantic entropy", "compatible", "on the classes"),
+        ("Vendi LL", "Vendi score", "compatible", "quantum relative entropy"),
+        ("2-gram LL", "Ent-2", "compatible", "-KL of the n-grams"),
+        ("CR-3", "NRR 3", "compatible", "squared distance"),
+        ("2-gram LL", "Ent-3", "undecided", "Nothing is proved"),
+        ("LL", "pairwise ROUGE-L", "incompatible", "has no partner"),
+        ("BLEU-4", "NLZ78", "incompatible", "compression ratio has no partner"),
+        ("METEOR", "distinct-2", "undecided", "METEOR: No verdict"),
+        ("BLEURT", "SE", "undecided", "a score of each"),
+        ("F1", "SE", "undecided", "a score of each"),
+        ("win rate", "Self-BLEU-4", "undecided", "perfect is a family"),
+        ("accuracy", "distinct-2", "undecided", "perfect is a family"),
+        ("sacreBLEU", "Self-BLEU-4", "undecided", "no mean over texts"),
+        ("generation perplexity", "SE", "compatible", "Theorem 3"),
+        ("EM of 3 references", "distinct_10", "incompatible", "Theorem 3"),
+        ("COMET", "SE", "undecided", "given its source"),
+        ("LL", "MTLD", "undecided", "repeat each other"),
+        ("MAUVE", "NRR", "undecided", "A divergence"),
+        ("LL", "FID", "undecided", "A divergence"),
+        ("BLEU-2 of 7 references", "SE", "undecided", "numbers of references"),
+    ],
+)
+def test_what_is_said_of_other_pairs(quality, diversity, status, says):
+    verdict = qd.check(quality, diversity)
+    assert (verdict.status, says in verdict.reason) == (status, True)
+
+
+COMMON = """BLEU-4, ROUGE-L, ROUGE-1, METEOR, chrF, TER, CIDEr, BERTScore, BLEURT, EM,
+BARTScore, perplexity, MAUVE, Self-BLEU-4, distinct-2, TTR, MTLD, 2-gram entropy,
+Zipf coefficient, compression ratio, Vendi score, Frechet distance, LLM judge, F1,
+accuracy, win rate, gen ppl, sacreBLEU, COMET"""
+
+
+@pytest.mark.parametrize("name", re.split(r",\s", COMMON))
+def test_the_commonest_metrics_are_known(name):
+    of_diversity = find_order(name)[0].kind not in ("quality", "divergence")
+    verdict = qd.check(*(("CR", name) if of_diversity else (name, "NRR")))
+    assert len(verdict.instead) == 2
+    assert verdict.reason
+
+
+def test_a_named_verdict_has_all_that_the_verdict_of_the_pair_has():
+    by_name, verdict = qd.check("LL", "SE"), qd.check_compatibility(qd.LL_SE)
+    for field in ("compatible", "w0", "b0", "alpha", "exact", "psi", "divergence"):
+        assert getattr(by_name, field) == getattr(verdict, field)
+    assert '"pair": "LL and SE"' in by_name.to_json()
+    p = np.full(4, 0.25)
+    assert qd.check("LL", "NRR", p) == qd.check_compatibility(qd.LL_NRR, p)
+    taken = qd.check("Perplexity", "self-bleu-2")
+    assert taken.pair == "LL and Self-BLEU-2 of 2 references"
+    assert "low perplexity is quality" in taken.notes[0]
+    assert "low Self-BLEU is diversity" in taken.notes[1]
+
+
+@SLOW
+def test_the_table_is_what_its_script_makes_of_two_pairs():
+    make = script("make_named_pairs")
+    jax.config.update("jax_cpu_enable_async_dispatch", True)
+    kinds = [("CR", "", "SE", ""), ("LL", "", "NRR", "")]
+    for kind, (*texts, real, model, gain, rise) in make.witnesses(kinds).items():
+        row = matrix()[kind]
+        assert [*map(str, texts), real] == [row["words"], row["length"], row["real"]]
+        ours, theirs = (np.array(x.split(), float) for x in (model, row["model"]))
+        assert np.abs(ours / ours.sum() - theirs / theirs.sum()).max() < 2e-3
+        assert min(gain, rise) > 0
+    assert [*make.bleu_4(1, 2)[:4]] == ["BLEU-4", 1, "Self-BLEU-4", 2]

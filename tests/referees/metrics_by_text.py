@@ -28,6 +28,10 @@ def pooled(texts, q, n):
     return found
 
 
+def coverage(texts, frequency, n):
+    return np.array([np.mean([frequency[g] for g in grams(t, n)]) for t in texts])
+
+
 def bleu(text, references, order):
     """Geometric mean of the clipped precisions of orders 1 to n."""
     value = 1.0
@@ -65,22 +69,16 @@ def expected_bleu(texts, p, order, number):
 
 def markov(texts, p, order):
     """Log-likelihood under the Markov model that fits P, starts of texts seen."""
+    steps = [
+        [((min(i, order), t[max(i - order, 0) : i]), x) for i, x in enumerate(t)]
+        for t in texts
+    ]
     after, there = Counter(), Counter()
-    for text, share in zip(texts, p, strict=True):
-        for i, token in enumerate(text):
-            context = (min(i, order), text[max(i - order, 0) : i])
+    for text, share in zip(steps, p, strict=True):
+        for context, token in text:
             after[context, token] += share
             there[context] += share
-    return np.array(
-        [
-            sum(
-                np.log(after[c, t] / there[c])
-                for i, t in enumerate(text)
-                for c in [(min(i, order), text[max(i - order, 0) : i])]
-            )
-            for text in texts
-        ]
-    )
+    return np.array([sum(np.log(after[s] / there[s[0]]) for s in t) for t in steps])
 
 
 def cosines(texts):
@@ -107,14 +105,12 @@ def edits(a, b):
 def compressed(tokens, words):
     """Plain bits over LZ78's: of each phrase the number of another, and a token."""
     seen, phrase, bits = {()}, (), 0.0
-    for token in tokens:
+    for i, token in enumerate(tokens, start=1):
         phrase += (token,)
-        if phrase not in seen:
+        if phrase not in seen or i == len(tokens):
             bits += np.ceil(np.log2(len(seen))) + np.ceil(np.log2(words))
             seen.add(phrase)
             phrase = ()
-    if phrase:
-        bits += np.ceil(np.log2(len(seen))) + np.ceil(np.log2(words))
     return len(tokens) * np.log2(words) / bits
 
 
@@ -130,11 +126,19 @@ def alike(a, b):
     return 1 - edits(a, b) / len(a)
 
 
+def repeated(a, b, n=2):
+    return np.log1p(len({*grams(a, n)} & {*grams(b, n)}))
+
+
 def classes(texts, q):
     found = Counter()
     for text, share in zip(texts, q, strict=True):
         found[tuple(sorted(text))] += share
     return found
+
+
+def of_classes(texts, found):
+    return np.log([found[tuple(sorted(text))] for text in texts])
 
 
 def density(texts, q):
@@ -144,21 +148,16 @@ def density(texts, q):
     return (features.T * q) @ features, features
 
 
-def log_of(matrix):
-    sizes, vectors = np.linalg.eigh(matrix)
-    kept = sizes > 1e-12
-    return (vectors[:, kept] * np.log(sizes[kept])) @ vectors[:, kept].T
-
-
 def vendi_quality(texts, p):
     rho, features = density(texts, p)
-    return np.einsum("ia,ab,ib->i", features, log_of(rho), features)
+    sizes, vectors = np.linalg.eigh(rho)
+    kept = sizes > 1e-12
+    return (features @ vectors[:, kept]) ** 2 @ np.log(sizes[kept])
 
 
-def log_vendi(texts, q):
-    sizes = np.linalg.eigvalsh(density(texts, q)[0])
-    sizes = sizes[sizes > 1e-12]
-    return -float(sizes @ np.log(sizes))
+def entropy(shares):
+    shares = np.array([x for x in shares if x > 0])
+    return -float(shares @ np.log(shares))
 
 
 def distinct(texts, q, n, number=10):
@@ -169,78 +168,58 @@ def distinct(texts, q, n, number=10):
     return sum(1 - (1 - share) ** number for share in having.values()) / places
 
 
-def repeated(a, b, n=2):
-    return np.log1p(len({*grams(a, n)} & {*grams(b, n)}))
+# By names of the catalogue: of the texts, their shares, an order and references.
+QUALITIES = {
+    "LL": lambda texts, p, n, r: np.log(p),
+    "CR": lambda texts, p, n, r: p,
+    "CR-n": lambda texts, p, n, r: coverage(texts, pooled(texts, p, n), n),
+    "BLEU-n": expected_bleu,
+    "exact match": lambda texts, p, n, r: 1 - (1 - p) ** r,
+    "Markov-0 LL": lambda texts, p, n, r: markov(texts, p, 0),
+    "Markov-1 LL": lambda texts, p, n, r: markov(texts, p, 1),
+    "class LL": lambda texts, p, n, r: of_classes(texts, classes(texts, p)),
+    "Vendi's quality": lambda texts, p, n, r: vendi_quality(texts, p),
+    "squared similarity": lambda texts, p, n, r: cosines(texts) ** 2 @ p,
+    "ROUGE-L": lambda texts, p, n, r: by_pairs(texts, rouge) @ p,
+    "edit similarity": lambda texts, p, n, r: by_pairs(texts, alike) @ p,
+}
+SIMILARITIES = {
+    "Vendi of order 2": lambda texts: cosines(texts) ** 2,
+    "pairwise ROUGE-L": lambda texts: by_pairs(texts, rouge),
+    "pairwise edit distance": lambda texts: by_pairs(texts, alike),
+    "self-repetition": lambda texts: by_pairs(texts, repeated),
+    "compression ratio": lambda texts: by_pairs(
+        texts, lambda a, b: compressed(a + b, 1 + max(max(texts)))
+    ),
+}
+DIVERSITIES = {
+    "SE": lambda texts, q, n, r: entropy(q),
+    "NRR": lambda texts, q, n, r: -float(q @ q),
+    "NRR-n": lambda texts, q, n, r: -sum(x**2 for x in pooled(texts, q, n).values()),
+    "Distinct-n": lambda texts, q, n, r: distinct(texts, q, n),
+    "n-gram diversity": lambda texts, q, n, r: sum(
+        distinct(texts, q, n) for n in (1, 2, 3)
+    ),
+    "Self-BLEU-n": lambda texts, q, n, r: -float(expected_bleu(texts, q, n, r) @ q),
+    "distinct_10": lambda texts, q, n, r: float(sum(1 - (1 - q) ** 10)),
+    "semantic entropy": lambda texts, q, n, r: entropy(classes(texts, q).values()),
+    "Vendi": lambda texts, q, n, r: entropy(np.linalg.eigvalsh(density(texts, q)[0])),
+}
+
+
+def found_by(table, name, references, texts, shares):
+    stem, order = (name, 0) if name in table else (f"{name[:-1]}n", int(name[-1]))
+    numbers = order, int(references or 0)
+    return table[stem](texts, np.asarray(shares), *numbers)
 
 
 def quality(name, references, texts, p):
     """Scores of the texts by a name of the catalogue."""
-    p, n = np.asarray(p), int(name[-1]) if name[-1].isdigit() else 0
-    frequency = pooled(texts, p, n) if n else {}
-    match name.rstrip("0123456789"):
-        case "LL":
-            return np.log(p)
-        case "CR":
-            return p
-        case "CR-":
-            return np.array(
-                [np.mean([frequency[g] for g in grams(t, n)]) for t in texts]
-            )
-        case "BLEU-":
-            return expected_bleu(texts, p, n, int(references))
-        case "exact match":
-            return 1 - (1 - p) ** int(references)
-    match name:
-        case "Markov-0 LL" | "Markov-1 LL":
-            return markov(texts, p, int(name[7]))
-        case "class LL":
-            held = classes(texts, p)
-            return np.log([held[tuple(sorted(t))] for t in texts])
-        case "Vendi's quality":
-            return vendi_quality(texts, p)
-        case "squared similarity":
-            return cosines(texts) ** 2 @ p
-        case "ROUGE-L":
-            return by_pairs(texts, rouge) @ p
-        case "edit similarity":
-            return by_pairs(texts, alike) @ p
-    raise ValueError(name)
+    return found_by(QUALITIES, name, references, texts, p)
 
 
 def diversity(name, references, texts, q):
     """The diversity of a model by a name of the catalogue."""
-    q, n = np.asarray(q), int(name[-1]) if name[-1].isdigit() else 0
-    words = 1 + max(max(texts))
-    match name:
-        case "SE":
-            return -float(q[q > 0] @ np.log(q[q > 0]))
-        case "NRR":
-            return -float(q @ q)
-        case "NRR-1" | "NRR-2":
-            return -sum(x**2 for x in pooled(texts, q, n).values())
-        case "Distinct-1" | "Distinct-2":
-            return distinct(texts, q, n)
-        case "n-gram diversity":
-            return sum(distinct(texts, q, n) for n in (1, 2, 3))
-        case "Self-BLEU-1" | "Self-BLEU-2" | "Self-BLEU-3":
-            return -float(expected_bleu(texts, q, n, int(references)) @ q)
-        case "distinct_10":
-            return float(sum(1 - (1 - x) ** 10 for x in q))
-        case "semantic entropy":
-            held = np.array([*classes(texts, q).values()])
-            return -float(held[held > 0] @ np.log(held[held > 0]))
-        case "Vendi":
-            return log_vendi(texts, q)
-        case "Vendi of order 2":
-            return -float(q @ cosines(texts) ** 2 @ q)
-        case "pairwise ROUGE-L":
-            return -float(q @ by_pairs(texts, rouge) @ q)
-        case "pairwise edit distance":
-            return -float(q @ by_pairs(texts, alike) @ q)
-        case "self-repetition":
-            return -float(q @ by_pairs(texts, repeated) @ q)
-        case "compression ratio":
-            return -float(
-                q @ by_pairs(texts, lambda a, b: compressed(a + b, words)) @ q
-            )
-    raise ValueError(name)
+    if name in SIMILARITIES:
+        return -float(q @ SIMILARITIES[name](texts) @ q)
+    return found_by(DIVERSITIES, name, references, texts, q)
