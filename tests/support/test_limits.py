@@ -47,10 +47,10 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("ends", "low", "high", "inside", "outside", "words"), RANGES)
-def test_within_says_the_name_the_range_and_what_came(
-    ends, low, high, inside, outside, words
-):
+@pytest.mark.parametrize("case", RANGES)
+def test_within_says_the_name_the_range_and_what_came(case):
+    ends, low, high, inside, outside, words = case
+
     def check(share):
         within(fine=inside[0], share=share, low=low, high=high, ends=ends)
 
@@ -171,20 +171,15 @@ class Elapsed:
         pass
 
 
-@pytest.mark.parametrize(
-    ("stream", "timer", "shown"),
-    [
+def test_progress_shows_after_two_seconds_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    for stream, timer, shown in (
         (Terminal, Elapsed, True),
         (io.StringIO, Elapsed, False),
         (Terminal, threading.Timer, False),
-    ],
-)
-def test_progress_shows_after_two_seconds_on_a_terminal(
-    monkeypatch, stream, timer, shown
-):
-    monkeypatch.setattr(progress, "Timer", timer)
-    monkeypatch.setattr(sys, "stderr", stream())
-    monkeypatch.setenv("TERM", "xterm")
-    with progress.progress(2) as step:
-        step("Counting sheep")
-    assert ("Counting sheep" in sys.stderr.getvalue()) == shown
+    ):
+        monkeypatch.setattr(progress, "Timer", timer)
+        monkeypatch.setattr(sys, "stderr", stream())
+        with progress.progress(2) as step:
+            step("Counting sheep")
+        assert ("Counting sheep" in sys.stderr.getvalue()) == shown

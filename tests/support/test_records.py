@@ -3,8 +3,9 @@
 import copy
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import jax
 import jax.numpy as jnp
@@ -49,9 +50,7 @@ def test_a_record_equals_its_like_prints_short_and_stays_frozen(name):
             different = value + 1 if hasattr(value, "shape") else 0.125
             object.__setattr__(changed, part.name, different)
             assert changed != one, part.name
-    assert repr(one).startswith(f"{type(one).__name__}(")
-    assert len(repr(one)) < 800
-    assert "\n" not in repr(one)
+    assert re.fullmatch(rf"{type(one).__name__}\(.{{,700}}\)", repr(one))
     shown = json.loads(one.to_json(), parse_constant=pytest.fail)
     assert shown == plain(one) == json.loads(other.to_json(indent=2))
     with pytest.raises(FrozenInstanceError):
@@ -124,19 +123,17 @@ def test_values_of_all_kinds_are_shown_compared_and_written_as_json():
 def test_a_traced_record_can_be_shown_and_compared():
     seen = []
 
-    def diversity(w):
-        optimum = qd.pareto_optimum(qd.LL_SE, P[:4] / P[:4].sum(), w)
-        seen.append((optimum == optimum, optimum == copy.copy(optimum)))
-        seen.append(optimum == replace(optimum, q=optimum.q + 0))
-        seen.append(repr(optimum))
-        return optimum
+    def optimum(w):
+        found = qd.pareto_optimum(qd.LL_SE, P[:4] / P[:4].sum(), w)
+        others = found, copy.copy(found), replace(found, q=found.q + 0)
+        seen.append((*(found == other for other in others), repr(found)))
+        return found
 
     weights = jnp.array([-1.0, -2.0])
-    batch = jax.jit(jax.vmap(diversity))(weights)
-    assert seen[:2] == [(True, True), False]
-    assert "q=<4 numbers>" in seen[2]
-    assert "quality=<1 numbers>" in seen[2]
-    assert batch == jax.vmap(diversity)(weights)
+    batch = jax.jit(jax.vmap(optimum))(weights)
+    assert batch == jax.vmap(optimum)(weights)
+    assert seen[0][:3] == (True, True, False)
+    assert "quality=<1 numbers>" in seen[0][3]
     assert len(jax.tree.leaves(batch)) == len(fields(batch))
 
 
@@ -144,13 +141,10 @@ def test_public_results_are_records():
     # Texts, functions and pairs are what results are of.
     kept = {"TextSpace", "Tsallis", "Expression", "Corpus", "NgramCounts"}
     public = {name: getattr(room, name) for room in (qd, text) for name in dir(room)}
-    others = {
-        name
-        for name, found in public.items()
-        if isinstance(found, type) and is_dataclass(found)
-        if not issubclass(found, Record) and not name.endswith("Pair")
-    }
-    assert others - kept - {"References", "NoiseFamily"} == set()
+    for name in public.keys() - kept - {"References", "NoiseFamily"}:
+        found = public[name]
+        if isinstance(found, type) and is_dataclass(found):
+            assert issubclass(found, Record) or name.endswith("Pair"), name
 
 
 # --- In a terminal of any width -------------------------------------------------------
@@ -195,22 +189,9 @@ def test_columns_stand_below_each_other_and_numbers_are_written_in_one_way():
     assert number(np.array([0.5, 0.3, 0.2])) == "0.5 0.3 0.2"
 
 
-class Tags(HTMLParser):
-    """Notes what is open at the end."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.text = [], ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
+def text_of(page):
+    """What a page says; it raises unless each tag is closed."""
+    return "".join(ElementTree.fromstring(f"<div>{page}</div>").itertext())
 
 
 ANSWERS = {name: RESULTS[name] for name in ("exact", "bounded", "beaten")} | {
@@ -232,13 +213,11 @@ def test_an_answer_prints_its_whole_reason_and_shows_it_in_a_notebook(name):
         assert words.startswith(" ".join([title, *sentences]).strip())
         assert all(" ".join(value.split()) in words for _, value in facts)
     assert str(found) == found.to_text(80)
-    page = Tags(found._repr_html_())
-    assert page.open == []
-    assert page.text == "".join([title, *sentences, *map("".join, facts)])
+    told = "".join([title, *sentences, *map("".join, facts)])
+    assert text_of(found._repr_html_()) == told
 
 
 def test_the_catalogue_is_a_table_and_an_answer_of_nothing_is_empty():
-    page = METRICS._repr_html_()
-    assert Tags(page).open == []
-    assert page.count("<tr>") == 1 + len(METRICS)
+    assert "ROUGE-L" in text_of(METRICS._repr_html_())
+    assert METRICS._repr_html_().count("<tr>") == 1 + len(METRICS)
     assert laid_out(("", [], [("a", "")]), 40) == ""
