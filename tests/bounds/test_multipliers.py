@@ -51,9 +51,7 @@ def semidefinite(rng, *shape):
 def test_no_model_exceeds_a_bound_by_tangents_and_the_best_one_meets_it(text):
     g, rng = as_function(text, "g"), RNG(1)
     for n in (2, 3, 6):
-        q = np.maximum(
-            rng.dirichlet(np.full(n, rng.choice([0.3, 1, 3])), 20_000), 1e-300
-        )
+        q = rng.dirichlet(np.full(n, rng.choice([0.3, 1, 3])), 20_000) + 1e-300
         scores, price = rng.normal(size=n), 10 ** rng.uniform(-3, 3)
         # Any points at all; those of no model too.
         for points in (rng.uniform(size=n), rng.dirichlet(np.ones(n)), np.zeros(n)):
@@ -66,9 +64,7 @@ def test_no_model_exceeds_a_bound_by_tangents_and_the_best_one_meets_it(text):
             # The same maximum by its definition: no more, and less by rounding alone.
             known = {"log": mpmath.log, "sqrt": mpmath.sqrt}
             parts = [mpmath.mpf(x) for x in (q / q.sum()).tolist()]
-            bonus = [
-                eval(text, known, {"x": x or mpmath.mpf(10) ** -400}) for x in parts
-            ]
+            bonus = [eval(text, known, {"x": x or mpmath.mpf("1e-400")}) for x in parts]
             value = mpmath.fdot(map(mpmath.mpf, scores), parts) + price * sum(bonus)
             assert 0 <= bound - value <= 1e-13 * max(1, price)
 

@@ -19,17 +19,7 @@ from mpmath.libmp import ComplexResult
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.numerics import limits, numerics
-from qdtheory.formulas.trees import (
-    ball,
-    balls,
-    decided,
-    folded,
-    names,
-    simplified,
-    size_of,
-    subtrees,
-    written,
-)
+from qdtheory.formulas.trees import ball, balls, decided, simplified, written
 
 X = sympy.Symbol("x", positive=True)
 AS_WRITTEN = ["x", "2", "-x**2", "-x*log(x)", "x**1.5 - x", "x*(1 - x)"]
@@ -202,12 +192,3 @@ def test_a_choice_is_made_if_it_falls_one_way_on_all_of_0_to_1():
     (value,) = balls(open_choice, ball(Fraction(3, 4)))
     assert float(value) == 0.75
     assert not balls(open_choice, ball(half).union(ball(Fraction(1))))[0].is_finite()
-
-
-def test_parts_and_simpler_forms():
-    tree = folded("+", folded("*", "x", "x"), folded("*", "x", "x"))
-    assert (size_of(tree), names(tree)) == (7, {"+", "*", "x"})
-    assert subtrees(tree)[-1] is tree
-    assert folded("sqrt", folded("-", Fraction(3, 10), Fraction(3, 10))) == 0
-    for text, simple in (("x*log(1/x)", "-1*x*log(x)"), ("x**3/x", "x**2")):
-        assert written(simplified(Expression(text).inside)) == simple

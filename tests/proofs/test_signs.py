@@ -26,11 +26,12 @@ X = sympy.Symbol("x", positive=True)
 
 # f' cancels to (1 - x)**2; vanishes at 0; has no leading power there; is >= .999; and
 # others. Then those that fall, and where.
-SLOPES = dict.fromkeys(
-    ["x - x**2 + x**3/3", "exp(x) - x", "exp(-1/x)", "-1/log(x)", "log(x/(1 - x))"]
-    + ["x + 1e-12*exp(-((x - .70037)/1e-9)**2)", "sqrt(x) + sqrt(1 + sqrt(x))"]
-    + ["-x**-2 + 1e-60*x", "x + 0.1*log(x)*x**2", "1 - (1 - x)**32"]
-) | {
+RISING = [
+    *("x - x**2 + x**3/3", "exp(x) - x", "exp(-1/x)", "-1/log(x)", "log(x/(1 - x))"),
+    *("x + 1e-12*exp(-((x - .70037)/1e-9)**2)", "sqrt(x) + sqrt(1 + sqrt(x))"),
+    *("-x**-2 + 1e-60*x", "x + 0.1*log(x)*x**2", "1 - (1 - x)**32"),
+]
+SLOPES = dict.fromkeys(RISING) | {
     "x - 1.0000001*x**2/2": 1.0,
     "x - 20*(x - 0.6205)/(1 + ((x - 0.6205)*10000)**2)**2": 0.6205,
     "x + 1e-8*exp(-((x - .70037)/1e-9)**2)": 0.70037,

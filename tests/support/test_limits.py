@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import tomllib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import jax
@@ -18,21 +17,8 @@ from refusals import refused
 
 from qdtheory.support import progress
 from qdtheory.support.clock import time_limit
-from qdtheory.support.numbers import EPS, STATIC, one_of, within
+from qdtheory.support.numbers import one_of, within
 from qdtheory.support.packages import missing, required
-
-
-def test_eps_follows_1_and_a_static_field_is_no_leaf():
-    assert np.nextafter(1.0, 2.0) == 1 + EPS
-
-    @jax.tree_util.register_dataclass
-    @dataclass
-    class Named:
-        value: float
-        name: str = field(metadata=STATIC)
-
-    doubled = jax.tree.map(lambda x: 2 * x, Named(1.5, "a"))
-    assert (doubled.value, doubled.name) == (3.0, "a")
 
 
 # Ends, low, high, numbers inside, numbers outside, and what is said of these.
