@@ -20,7 +20,6 @@ from qdtheory.support.clock import time_limit
 from qdtheory.support.numbers import one_of, within
 from qdtheory.support.packages import missing, required
 
-
 # Ends, low, high, numbers inside, numbers outside, and what is said of these.
 RANGES = [
     ("[]", 0, 1, (0, 0.5, 1), (-1e-9, 1.1), "lie in [0, 1]"),
