@@ -1,4 +1,6 @@
-"""Code is tried and never proved, and each call sees the code as it is then."""
+"""Code is traced or refused, tried and never proved, and seen anew at each call."""
+
+import math
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,8 @@ from lab.generators import reward_of_divergence, train
 import qdtheory as qd
 from qdtheory.bounds import duality
 from qdtheory.formulas.code import Code
+from qdtheory.formulas.tracing import require_traceable
+from qdtheory.frontier import maximise
 from qdtheory.functions import as_function
 from qdtheory.rewards import given_reward
 
@@ -19,7 +23,56 @@ ROWS, WEIGHTS = np.stack([P, P[::-1]]), np.array([0.75, 0.25])
 UNPROVED = "tried and not proved: for a proof write"
 
 
-# --- Values ---------------------------------------------------------------------------
+# --- What JAX traces ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        math.log,
+        np.log,
+        lambda x: x if x > 0.5 else 1 - x,
+        lambda x: jnp.array(float(x)),
+    ],
+)
+def test_code_for_numbers_alone_is_refused_where_a_pair_is_made(function, as_a_user):
+    for make, *parts in (
+        (qd.SeparablePair, function, "-x**2"),
+        (qd.SeparablePair, "log(x)", function),
+        (qd.LinearPair, [1.0, 2.0], function),
+    ):
+        with pytest.raises(TypeError, match=r"JAX cannot trace [fg] .*jax\.numpy"):
+            make(*parts)
+
+
+@pytest.mark.parametrize("value", [1, None, (0.5, 0.5), np.ones(2), 1j, True])
+def test_a_result_that_is_no_real_number_or_an_error_is_refused(value, as_a_user):
+    with pytest.raises(TypeError, match="f must return one real number"):
+        require_traceable(lambda x: value, np.array(0.5), name="f")
+    with pytest.raises(TypeError, match="f stops at a number with ZeroDivision"):
+        require_traceable(lambda x: 1 / 0, np.array(0.5), name="f")
+
+
+METHODS = {
+    "qdisc": qd.quality_discrepancy,
+    "search": qd.search.search,
+    "certify": lambda pair, p: qd.quality_discrepancy(pair, p, method="certified"),
+    "check": qd.check_compatibility,
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_metrics_and_a_p_that_cannot_be_followed_are_refused(method, as_a_user):
+    counts = qd.FunctionPair(lambda q, p: q @ p, lambda q: len({float(x) for x in q}))
+    scorer = qd.FunctionPair(lambda q, p: float(np.dot(q, p)), lambda q: -(q @ q))
+    concave = qd.ConcavePair(lambda p: p, lambda q: -float(np.dot(q, q)))
+    for pair, name in ((counts, "diversity"), (scorer, "quality"), (concave, "dive")):
+        with pytest.raises(TypeError, match=rf"JAX cannot trace {name}"):
+            METHODS[method](pair, P)
+    with pytest.raises(TypeError, match=r"p is traced.*outside jax\.jit"):
+        jax.jit(lambda p: METHODS[method](qd.LL_NRR, p) and 0)(P)
+
+
 @pytest.mark.parametrize(
     ("h", "at_zero", "slope"),
     [
@@ -29,7 +82,6 @@ UNPROVED = "tried and not proved: for a proof write"
         (jnp.log, -np.inf, 1e100),
         (lambda x: 1 / x, np.inf, -1e200),
         (lambda x: 1.0 * (x > 0) - x, 0.0, -1.0),
-        (lambda x: x * jnp.log1p(x), 0.0, 0.0),
     ],
 )
 def test_at_0_it_is_the_code_or_its_limit_with_the_slope_next_to_it(h, at_zero, slope):
@@ -42,19 +94,21 @@ def test_at_0_it_is_the_code_or_its_limit_with_the_slope_next_to_it(h, at_zero, 
     np.testing.assert_array_equal(jax.vmap(code)(x), jax.vmap(h)(x))
 
 
+class Square:
+    __hash__ = None
+
+    def __call__(self, x):
+        return -x * x
+
+
 def test_it_keeps_its_name_and_needs_no_hash():
     assert as_function(digamma, "g").__name__ == "digamma"
-
-    class Square:
-        __hash__ = None
-
-        def __call__(self, x):
-            return -x * x
-
     assert float(as_function(Square(), "g")(0.5)) == -0.25
 
 
 # --- No seal --------------------------------------------------------------------------
+
+
 def square(x):
     return -(x**2)
 
@@ -95,14 +149,12 @@ def test_no_seal_rests_on_code(name):
 @pytest.mark.parametrize("of", ["average", "pooled"])
 def test_no_seal_of_conditional_models_rests_on_code(of, name):
     solve = getattr(conditional, f"{of}_discrepancy")
-    proved = solve(qd.CR_NRR, ROWS, WEIGHTS)
-    found = solve(TRIED[name], ROWS, WEIGHTS)
+    proved, found = (solve(x, ROWS, WEIGHTS) for x in (qd.CR_NRR, TRIED[name]))
     assert (proved.status, found.status) == ("certified", "lower_bound")
     assert UNPROVED in found.reason
     assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-9)
-    assert (
-        conditional.transport_bound(TRIED[name], ROWS, WEIGHTS).status == "lower_bound"
-    )
+    bound = conditional.transport_bound(TRIED[name], ROWS, WEIGHTS)
+    assert bound.status == "lower_bound"
 
 
 def test_the_bounds_of_duality_take_formulas():
@@ -122,6 +174,8 @@ def test_a_cast_has_the_slope_that_it_hides():
 
 
 # --- What the code reads may change ---------------------------------------------------
+
+
 class State:
     """What functions read when they are called, and not before."""
 
@@ -162,103 +216,53 @@ def made(power):
     }
 
 
-KEPT, SCORED = made(lambda: State.power), ["g", "f", "linear"]
-FEW = {"num_starts": 4}
+KEPT, FEW = made(lambda: State.power), {"num_starts": 4}
 QUESTIONS = {
-    "quality": (KEPT, lambda pair: pair.quality(P[::-1], P)),
-    "diversity": (KEPT, lambda pair: pair.diversity(P)),
-    "check_compatibility": (KEPT, lambda pair: qd.check_compatibility(pair, P).reason),
-    "quality_discrepancy": (
-        ["g", "f", "linear", "concave", "compatible"],
-        lambda pair: qd.quality_discrepancy(pair, P).q,
-    ),
-    "search": (
-        ["g", "concave", "functions", "classes", "own"],
-        lambda pair: qd.search.search(pair, P, **FEW).gain,
-    ),
-    "pareto_frontier": (SCORED, lambda pair: qd.pareto_frontier(pair, P, 4).quality),
-    "search_frontier": (
-        ["own"],
-        lambda pair: qd.search.search_frontier(pair, P, 4).quality,
-    ),
-    "pareto_optimum": (SCORED, lambda pair: qd.pareto_optimum(pair, P, -1.5).q),
-    "kkt_residual": (
-        ["g"],
-        lambda pair: qd.frontier.kkt_residual(
-            pair, P, qd.pareto_optimum(qd.CR_NRR, P, -1.5)
-        ),
-    ),
-    "frontier_slopes": (
-        SCORED,
-        lambda pair: qd.frontier.frontier_slopes(pair, P, -1.5).quality,
-    ),
-    "check_rationality": (
-        ["g", "f"],
-        lambda pair: qd.check_rationality(pair, 16).rational,
-    ),
-    "average_discrepancy": (
-        SCORED,
-        lambda pair: conditional.average_discrepancy(pair, ROWS, WEIGHTS).q,
-    ),
-    "pooled_discrepancy": (
-        SCORED,
-        lambda pair: conditional.pooled_discrepancy(pair, ROWS, WEIGHTS).q,
-    ),
-    "average_diversity": (
-        KEPT,
-        lambda pair: conditional.average_diversity(pair, ROWS, WEIGHTS),
-    ),
-    "local_discrepancy": (
-        ["concave", "compatible"],
-        lambda pair: metrics.local_discrepancy(pair, P),
-    ),
+    "metrics": lambda pair: [pair.quality(P[::-1], P), pair.diversity(P)],
+    "check": lambda pair: qd.check_compatibility(pair, P).reason,
+    "qdisc": lambda pair: qd.quality_discrepancy(pair, P).q,
+    "search": lambda pair: qd.search.search(pair, P, **FEW).gain,
+    "frontier": lambda pair: qd.pareto_frontier(pair, P, 4).quality,
+    "searched": lambda pair: qd.search.search_frontier(pair, P, 4).quality,
+    "average": lambda pair: conditional.average_diversity(pair, ROWS, WEIGHTS),
+    "pooled": lambda pair: conditional.pooled_discrepancy(pair, ROWS, WEIGHTS).q,
+    "local": lambda pair: metrics.local_discrepancy(pair, P),
 }
-
-
-# These compile searches.
-SLOW = {("search_frontier", "own"), ("quality_discrepancy", "f")}
-SLOW |= {("search", name) for name in ("concave", "classes", "own")}
+ASKED = [(question, name) for question in ("metrics", "check") for name in KEPT]
+ASKED += [("qdisc", name) for name in ("g", "linear", "concave", "compatible")]
+ASKED += [("search", "functions"), ("frontier", "g"), ("frontier", "f")]
+ASKED += [("average", "own"), ("pooled", "g"), ("local", "concave")]
+SLOW = [("searched", "own"), ("search", "classes"), ("qdisc", "f")]
 
 
 @pytest.mark.parametrize(
     ("question", "name"),
-    [
-        pytest.param(*case, marks=pytest.mark.slow if case in SLOW else ())
-        for question, (names, _) in QUESTIONS.items()
-        for case in [(question, name) for name in names]
-    ],
+    [*ASKED, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],
 )
 def test_a_pair_that_is_kept_is_answered_as_a_new_one(monkeypatch, question, name):
-    _, ask = QUESTIONS[question]
+    ask = QUESTIONS[question]
     ask(KEPT[name])
     monkeypatch.setattr(State, "power", 4.0)
-    found, expected = ask(KEPT[name]), ask(made(lambda: 4.0)[name])
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(ask(KEPT[name]), ask(made(lambda: 4.0)[name]))
 
 
-def test_the_verdict_and_the_discrepancy_of_a_global_that_changes(monkeypatch):
-    pair, found = KEPT["g"], []
-    for power in (2.0, 4.0):
-        monkeypatch.setattr(State, "power", power)
-        verdict, gain = qd.check_compatibility(pair), qd.quality_discrepancy(pair, P)
-        found.append((verdict.status, round(gain.qdisc, 6)))
-    assert found == [("undecided", 0.0), ("incompatible", 0.001266)]
-
-
-@pytest.mark.parametrize("of", ["list", "closure", "attribute"])
-def test_lists_closures_and_attributes_that_change(of):
+@pytest.mark.parametrize("of", ["global", "list", "closure", "attribute"])
+def test_what_a_function_reads_may_change_between_two_calls(monkeypatch, of):
     powers, holder = [2.0], State()
     power = 2.0
     functions = {
+        "global": lambda x: -(x**State.power),
         "list": lambda x: -(x ** powers[0]),
         "closure": lambda x: -(x**power),
         "attribute": lambda x: -(x**holder.power),
     }
-    pair = qd.SeparablePair("x", functions[of])
-    assert qd.check_compatibility(pair).status == "undecided"
-    powers[0] = holder.power = power = 4.0
-    assert qd.check_compatibility(pair).status == "incompatible"
-    assert qd.check_compatibility(qd.SeparablePair("x", functions[of])).witness
+    pair, told = qd.SeparablePair("x", functions[of]), []
+    for new in (2.0, 4.0):
+        monkeypatch.setattr(State, "power", new)
+        powers[0] = holder.power = power = new
+        verdict, gain = qd.check_compatibility(pair), qd.quality_discrepancy(pair, P)
+        told.append((verdict.status, round(gain.qdisc, 6)))
+    assert told == [("undecided", 0.0), ("incompatible", 0.001266)]
 
 
 def test_a_refusal_does_not_stay(monkeypatch):
@@ -271,36 +275,28 @@ def test_a_refusal_does_not_stay(monkeypatch):
 
 
 def test_rewards_and_truths_of_a_global_that_changes(monkeypatch):
-    space = qd.TextSpace(vocab_size=3, lengths=1)
-    model = generators.LogitTable(np.zeros(3))
+    space, model = qd.TextSpace(3, 1), generators.LogitTable(np.zeros(3))
     reward = given_reward(lambda d: d**State.power)
     own = lambda q, p: (p / (p + q)) ** State.power  # noqa: E731
+    diversity = lambda q: -(q**State.power).sum()  # noqa: E731
+    fall = lambda u: (u - 1) ** State.power  # noqa: E731
     asked = {
         "reward": lambda: reward.phi(3.0),
-        "divergence": lambda: reward_of_divergence(
-            lambda u: (u - 1) ** State.power
-        ).of_discriminator(0.25),
-        "truths": lambda: (
-            qd.rewards.implied_truths(
-                [0.0, 1.0, 2.0], lambda q: -(q**State.power).sum(), [1.0]
-            ).p
-        ),
+        "divergence": lambda: reward_of_divergence(fall).of_discriminator(0.25),
+        "truths": lambda: qd.rewards.implied_truths([0.0, 1, 2], diversity, [1.0]).p,
         "train": lambda: train(reward, model, space, P, num_steps=3).nll,
         "train on one's own": lambda: train(own, model, space, P, num_steps=3).nll,
     }
-    found = {name: [] for name in asked}
-    for power in (2.0, 4.0, 2.0):
-        monkeypatch.setattr(State, "power", power)
-        for name, ask in asked.items():
-            found[name].append(np.asarray(ask()))
-    for first, second, third in found.values():
-        np.testing.assert_array_equal(first, third)
-        assert not np.array_equal(first, second)
+    for ask in asked.values():
+        found = []
+        for power in (2.0, 4.0, 2.0):
+            monkeypatch.setattr(State, "power", power)
+            found.append(np.asarray(ask()))
+        np.testing.assert_array_equal(found[0], found[2])
+        assert not np.array_equal(found[0], found[1])
 
 
 def test_formulas_are_compiled_once():
-    from qdtheory.frontier import maximise
-
     for pair in (qd.LL_SE, qd.SeparablePair("x", "-x**3")):
         qd.pareto_optimum(pair, P, -0.5)
         before = maximise.fun._cache_size()

@@ -1,14 +1,17 @@
-"""Signs on all of (0, 1), against signs by SymPy in many digits."""
+"""Signs on all of (0, 1), holes and concavity: by SymPy's digits and by Sturm."""
 
 from fractions import Fraction
 from itertools import combinations, product
 from math import inf
 
+import numpy as np
 import pytest
 import sympy
 from flint import arb
 
 import qdtheory as qd
+from qdtheory.functions import as_function
+from qdtheory.proofs.shape import find_hole
 from qdtheory.proofs.signs import (
     INTERVALS,
     find_peak,
@@ -21,48 +24,48 @@ from qdtheory.proofs.signs import (
 X = sympy.Symbol("x", positive=True)
 
 
-def slope(text):
-    return qd.Expression(text).symbolic(X).diff(X)
-
-
-INCREASING = [
-    "log(x/(1 - x))",
-    "(x - 0.5)**3",
-    "1 - (1 - x)**32",
-    "x - x**2 + x**3/3",  # f' = (1 - x)**2 by terms that cancel
-    "exp(x) - x",  # f'(0) = 0
-    "exp(-1/x)",  # f' has no leading power at 0
-    "-1/log(x)",
-    "sqrt(x) + sqrt(1 + sqrt(x))",
-    "x + 1e-12*exp(-((x - .70037)/1e-9)**2)",  # f' >= .999
-    "-x**-2 + 1e-60*x",
-    "x + 0.1*log(x)*x**2",
+# f' cancels to (1 - x)**2; vanishes at 0; has no leading power there; is >= .999; and
+# others. Then those that fall, and where.
+RISING = [
+    *("x - x**2 + x**3/3", "exp(x) - x", "exp(-1/x)", "-1/log(x)", "log(x/(1 - x))"),
+    *("x + 1e-12*exp(-((x - .70037)/1e-9)**2)", "sqrt(x) + sqrt(1 + sqrt(x))"),
+    *("-x**-2 + 1e-60*x", "x + 0.1*log(x)*x**2", "1 - (1 - x)**32"),
 ]
-FALLING = [
-    ("x - 1.0000001*x**2/2", 1.0),
-    ("x - 20*(x - 0.6205)/(1 + ((x - 0.6205)*10000)**2)**2", 0.6205),
-    ("x + 1e-8*exp(-((x - .70037)/1e-9)**2)", 0.70037),
-    ("1.8*x - x**2", 0.95),
-    ("log(x) - 1.001*x", 0.9995),
-]
+SLOPES = dict.fromkeys(RISING) | {
+    "x - 1.0000001*x**2/2": 1.0,
+    "x - 20*(x - 0.6205)/(1 + ((x - 0.6205)*10000)**2)**2": 0.6205,
+    "x + 1e-8*exp(-((x - .70037)/1e-9)**2)": 0.70037,
+    "log(x) - 1.001*x": 0.9995,
+}
 
 
-@pytest.mark.parametrize("f", INCREASING)
-def test_slopes_that_are_nowhere_negative(f):
-    found = sign_of(slope(f), X)
-    assert found.value == 1
-    assert find_sign(slope(f), X, -1) is None
-    # Strict where f' has no zero, here all but the cube.
-    assert found.strict == (f != "(x - 0.5)**3")
+@pytest.mark.parametrize(("f", "near"), SLOPES.items())
+def test_a_slope_is_nowhere_negative_or_there(f, near):
+    slope = qd.Expression(f).symbolic(X).diff(X)
+    found, place = sign_of(slope, X), find_sign(slope, X, -1)
+    assert (found.value, found.strict) == ((1, True) if near is None else (None, False))
+    assert (place is None) == (near is None)
+    if place is not None:
+        assert float(place) == pytest.approx(near, abs=0.05)
+        assert sympy.N(slope.subs(X, sympy.Rational(place)), 60) < 0
 
 
-@pytest.mark.parametrize(("f", "near"), FALLING)
-def test_slopes_that_are_negative_somewhere(f, near):
-    assert sign_of(slope(f), X).value is None
-    place = find_sign(slope(f), X, -1)
-    assert float(place) == pytest.approx(near, abs=0.05)
-    there = sympy.Rational(place.numerator, place.denominator)
-    assert sympy.N(slope(f).subs(X, there), 60) < 0
+def test_a_polynomial_has_the_sign_that_sturm_gives():
+    rng, signs = np.random.default_rng(0), []
+    for _ in range(60):
+        roots = rng.integers(-9, 24, rng.integers(1, 4)).tolist()
+        h = sympy.prod(X - sympy.Rational(root, 12) for root in roots)
+        h = int(rng.choice([-1, 1])) * h + int(rng.choice([0, 0, 1]))
+        places = [z for z in sympy.Poly(h, X).real_roots() if 0 < z < 1]
+        # Roots of even multiplicity change no sign.
+        constant = not any(places.count(z) % 2 for z in places)
+        sign = (
+            int(sympy.sign(h.subs(X, sympy.Rational(317, 1000)))) if constant else None
+        )
+        found = sign_of(h, X)
+        assert (found.value, found.strict) == (sign, constant and not places)
+        signs.append(sign)
+    assert min(map(signs.count, (None, 1, -1))) > 5
 
 
 UNBOUNDED = {
@@ -100,18 +103,64 @@ def test_intervals_hold_what_their_points_give():
 
 def test_zeros_and_numbers():
     assert sign_of((X + 1) ** 2 - X**2 - 2 * X - 1, X).value == 0
-    assert sign_of(-X, X).value == -1
     assert number_sign(sympy.Rational(-1, 10**70)) == -1
     assert number_sign(sympy.log(4) - 2 * sympy.log(2)) == 0
-    assert number_sign(sympy.oo) is None
-    assert number_sign(sympy.log(0)) is None
+    assert number_sign(sympy.oo) is number_sign(sympy.log(0)) is None
     assert not is_zero(X - sympy.Rational(1, 10**60))
 
 
 @pytest.mark.parametrize("width", [10**3, 10**6, 10**9])
-@pytest.mark.parametrize("place", ["1/7", "1/2", "9/11"])
+@pytest.mark.parametrize("place", [Fraction(1, 7), Fraction(1, 2), Fraction(9, 11)])
 def test_peaks_are_found_at_any_width(width, place):
-    place = sympy.Rational(place)
-    bell = sympy.exp(-((width * (X - place)) ** 2)) / 1000
-    found = find_peak(bell, X)[0]
-    assert abs(found - Fraction(int(place.p), int(place.q))) < Fraction(2, width)
+    bell = sympy.exp(-((width * (X - sympy.Rational(place))) ** 2)) / 1000
+    assert abs(find_peak(bell, X)[0] - place) < Fraction(2, width)
+
+
+# Holes, and where; of a corner no sign shows the place.
+HOLES = {
+    **{"log(x - 1e-7)": 0, "-log(.9995 - x)": 1, "1/(x - 0.3333)": 0.3333},
+    **{"x + log(x - 0.5) - log(x - 0.5)": 0.25, "log(log(x))": 0.5},
+    **{"sqrt((x - 0.5)**2)": None, "log((x - 0.3)**2)": None},
+}
+
+
+@pytest.mark.parametrize(("h", "near"), HOLES.items())
+def test_holes_in_the_domain(h, near):
+    proved, place = find_hole(qd.Expression(h))
+    assert not proved
+    assert (place and float(place)) == (
+        near if near is None else pytest.approx(near, abs=1e-3)
+    )
+
+
+@pytest.mark.parametrize("h", ["log(x/(1 - x))", "log(1 + x*log(x))", "1/log(x)"])
+def test_formulas_without_a_hole(h):
+    assert find_hole(qd.Expression(h)) == (True, None)
+
+
+CONCAVE_UP_TO = {
+    qd.functions.SE: 1.0,
+    qd.Tsallis(1 / 3): 1.0,
+    **{qd.pairs.single_token_bleu_pair(1, k).g: 2 / (k + 1) for k in (1, 4, 1000)},
+    qd.Expression("-(x - 1/3)**4"): 1.0,
+    qd.Expression("x**3 - 2*x**2"): 2 / 3,
+}
+
+
+@pytest.mark.parametrize("g", CONCAVE_UP_TO)
+def test_g_is_proved_concave_up_to_its_inflection_and_to_no_other_point(g):
+    inflection, g = CONCAVE_UP_TO[g], as_function(g, "g")
+    assert g.is_concave(inflection)
+    assert g.is_concave() == (inflection == 1)
+    for other in (inflection / 1.01, min(1.01 * inflection, 0.99)):
+        assert not g.is_concave(other)
+    # Both are tiny far beyond the inflection: (1 - x)^999.
+    x = np.linspace(0, 1, 1000)[1:-1]
+    curvature = g.jet(x).curvature
+    assert (curvature[x < inflection] < 1e-12).all()
+    assert (curvature[x > inflection] > -1e-12).all()
+
+
+def test_code_and_a_kink_are_not_proved():
+    assert not as_function(lambda x: -(x**2), "g").is_concave()
+    assert not as_function("-x**2 + sqrt((x - 1/3)**2)", "g").is_concave()
