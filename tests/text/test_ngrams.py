@@ -62,11 +62,8 @@ def assert_counted(sentences, n):
     assert found == frequencies(sentences, n)
     assert table.total == counted(sentences, n).total()
     assert table.ngrams.tolist() == sorted(table.ngrams.tolist())
-    assert (
-        distinct(sentences, n)
-        == len(found) / table.total
-        == len(table.counts) / (table.total)
-    )
+    assert len(table.counts) == len(found)
+    assert distinct(sentences, n) == len(found) / table.total
 
 
 @pytest.mark.claim("N10.2")
@@ -181,7 +178,7 @@ def test_ms_jaccard_of_the_example_of_its_authors():
 @pytest.mark.claim("N16.25")
 @pytest.mark.parametrize("length", [3, 5, 7])
 def test_alternating_texts_differ_in_unigrams_alone(length):
-    one, other = [[0, 1] * length][0][:length], [[1, 0] * length][0][:length]
+    one, other = (([x, 1 - x] * length)[:length] for x in (0, 1))
     for d in (cnd, lambda a, b, n: 1 - jaccard_index(a, b, n)):
         assert float(d([one], [other], 2)) == pytest.approx(0, abs=1e-15)
         assert float(d([one], [other], 1)) > 0
@@ -414,13 +411,13 @@ def test_bad_input(as_a_user):
         assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
 
 
-def test_texts_are_read_and_evaluated_without_jax():
+def test_texts_are_evaluated_without_jax():
     script = """
 import sys
-sys.modules["jax"] = sys.modules["jaxlib"] = None
 import qdtheory.text.cluster
 from qdtheory.text import cnd, evaluate
 assert cnd(["a b"], ["a c"], 2, "plug-in") == 2
 assert evaluate({"x": ["a b", "b a"] * 9}, ["a b", "b"] * 9, 1).metrics
+assert "jax" not in sys.modules
 """
     python("-c", script)
