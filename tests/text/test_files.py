@@ -57,8 +57,8 @@ def one_file(path, kind=None, **columns):
 
 
 def several(path):
-    written(PLAIN[:9])(path)
-    return Files((path, io.BytesIO(compress(PLAIN[9:]))))
+    written(PLAIN[:7])(path)
+    return Files((path, io.BytesIO(compress(PLAIN[7:]))))
 
 
 class Rows:
@@ -256,23 +256,22 @@ def test_a_stream_without_end_is_refused_by_size(monkeypatch):
 
 
 def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch):
-    for module in (files, sources):
-        monkeypatch.setattr(module, "MAX_BYTES", 12_000)
-    shards = [["a" * 100] * 50] * 3
-    for pack in (compress, zstd.compress):  # a small file that unpacks to much
-        path = written(pack(b"a\n" * 10_000))(tmp_path / "bomb")
-        refused(("bomb: more than 1 GiB", read_corpus, path))
-        with opened(path, bounded=False) as texts:
-            assert sum(1 for _ in texts) == 10_000
+    monkeypatch.setattr(sources, "MAX_BYTES", 12_000)
+    shards, read = [["a" * 100] * 50] * 3, partial(read_corpus, column="text")
     for sample in (
         one_file(tmp_path / "f", text=3 * shards[0]),
         parquet(tmp_path / "p", shards),
         saved(tmp_path / "s", shards),
     ):
-        read = partial(read_corpus, column="text")
         refused((f"{sample}: more than 1 GiB of text", read, sample))
         with opened(sample, column="text", bounded=False) as texts:
             assert sum(1 for _ in texts) == 150
+    monkeypatch.setattr(files, "MAX_BYTES", 12_000)
+    for pack in (compress, zstd.compress):  # a small file that unpacks to much
+        path = written(pack(b"a\n" * 10_000))(tmp_path / "bomb")
+        refused(("bomb: more than 1 GiB", read_corpus, path))
+        with opened(path, bounded=False) as texts:
+            assert sum(1 for _ in texts) == 10_000
     monkeypatch.setattr(files, "MAX_LINE", 100)
     path = written(b"a\n" + b"b" * 100 + b"\nc")(tmp_path / "a.txt")
     refused(("a.txt, line 2: a line of more than 16", read_corpus, path))
@@ -280,14 +279,14 @@ def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch
 
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
-    texts = [f"{k} {'word ' * 40}{k}" for k in range(50_000)]
-    folder = parquet(tmp_path / "x", [texts], rows=2_500)
+    texts = [f"{k} {'word ' * 40}{k}" for k in range(200_000)]
+    folder = parquet(tmp_path / "x", [texts], rows=10_000)
     size, before, most = pa.array(texts).nbytes, pa.total_allocated_bytes(), 0
     with opened(folder, column="text", bounded=False) as texts:
         for number, _ in enumerate(texts):
-            if number % 1_250 == 0:
+            if number % 5_000 == 0:
                 most = max(most, pa.total_allocated_bytes() - before)
-    assert number == 49_999
+    assert number == 199_999
     assert most < size / 2
 
 
