@@ -130,7 +130,7 @@ def test_capitals_against_lower_case_are_told(metric):
 
 
 def test_capitals_and_numerals_on_one_side_are_told_by_their_shares():
-    known = "The cat that Smith saw sat beside a bird .".split()
+    known = ["The", "cat", "that", "Smith", "saw", "sat", "beside", "a", "bird", "."]
     (said,) = unlike([word.upper() for word in known], known)
     assert " and 20% of those of the references" in said
     words = ("a", "cat", "2", *map(chr, range(98, 120)))
