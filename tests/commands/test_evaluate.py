@@ -3,9 +3,7 @@
 What is wrong with files and options stands in the transcript, tests/first_contact.txt.
 """
 
-import csv
 import gzip
-import io
 import json
 import os
 import re
@@ -23,8 +21,6 @@ from qdtheory.text import evaluation, files
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 REFERENCES = "a b c d\n\na b\na b c d\n"
 LINES = ["The cat sat.", "the cat ran, too.", "A dog ran.", "a cat sat, too."] * 2
-# A file as people write, one that repeats itself, for the same prompts.
-SHARES = {"near.jsonl": 0.4, "far.jsonl": 0.9}
 OWN = """
 def same_length(texts, others):
     return [[float(len(x) == len(y)) for y in others] for x in texts]
@@ -35,22 +31,15 @@ def distance(texts, others):
 """
 
 
-def drawn(rng, share):
-    """A few words, of which the first is the likeliest."""
-    return " ".join(rng.choice([*"abcd"], 3, p=[share, *[(1 - share) / 3] * 3]))
+def prompts(seed):
+    """Four answers to each of 40 questions, and a human one."""
+    words = np.random.default_rng(seed).choice([*"abcd"], (40, 4, 3)).tolist()
+    for c, answers in enumerate(words):
+        outputs = [*map(" ".join, answers)]
+        yield {"prompt": f"Question {c}?", "outputs": outputs, "references": ["a b c"]}
 
 
-def prompts():
-    rng = np.random.default_rng(0)
-    for c in range(40):
-        real = [drawn(rng, 0.4)]
-        for name, share in SHARES.items():
-            outputs = [drawn(rng, share) for _ in range(4)]
-            row = {"prompt": f"Question {c}?", "outputs": outputs, "references": real}
-            yield name, row
-
-
-ROWS = {x: [row for name, row in prompts() if name == x] for x in SHARES}
+ROWS = {"near.jsonl": [*prompts(0)], "far.jsonl": [*prompts(1)]}
 
 
 def jsonl(rows):
@@ -128,21 +117,6 @@ def test_json_holds_the_numbers_of_the_library(empty):
         assert shown[key] == plain(getattr(expected, key))
 
 
-def test_numbers_in_csv_are_those_by_hand():
-    options = "--estimator", "plug-in", "--smoothing", "none", "--empty", "skip"
-    table = call(*METRICS, *options, "--format", "csv").stdout
-    values = {name: {} for name in FILES}
-    for row in csv.DictReader(io.StringIO(table)):
-        values[row["candidate"]][row["metric"]] = float(row["value"])
-    # Unigrams 3 3 3 3 1 of 13 against 3 3 2 2 of 10, "e" in no reference; the second
-    # file holds the references.
-    by_hand = {"CR-1": 30 / 130, "NRR-1": -37 / 169, "distinct-1": 5 / 13}
-    by_hand |= {"BLEU-1": 14 / 15}
-    one, two = values.values()
-    assert {name: one[name] for name in by_hand} == pytest.approx(by_hand)
-    assert [two[f"{name}-2"] for name in ("CND", "BLEU")] == [0, 1]
-
-
 def test_formats_are_those_of_the_report():
     expected = evaluation.evaluate(FILES, "references.txt", 2)
     for form in ("csv", "markdown", "latex"):
@@ -203,18 +177,14 @@ def test_the_sides_have_fields_of_their_own():
         assert evaluated(ours, option, "text", references=theirs) == expected
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_texts_that_seem_to_be_something_else_are_told(form):
-    lines = ["the cat sat .", "a dog ran - on", "the bird sang - ."] * 3
-    Path("real.txt").write_text("\n".join(lines))
-    Path("loud.txt").write_text("\n".join(f"'{line.upper()}'" for line in lines))
-    options = "--references", "real.txt", "--max-order", "2", "--format", form
-    answer = call("evaluate", "loud.txt", *options)
-    assert answer.exit_code == 0
-    quoted = "100% of the sentences of loud.txt begin with ' and end with ', which c"
-    assert quoted in answer.stdout + answer.stderr
-    assert bool(answer.stderr) == (form == "csv")  # elsewhere the report has them
-    assert "(--lowercase)" in answer.stdout + answer.stderr
+def test_texts_that_seem_to_be_something_else_are_told_on_stderr_or_in_the_report():
+    Path("loud.txt").write_text("\n".join(f"'{line.upper()}'" for line in LINES))
+    options = "-r", "a.txt", "--max-order", "1", "--tokenizer", "characters"
+    for form in ("csv", "json"):
+        answer = call("evaluate", "loud.txt", *options, "--format", form)
+        told = answer.stderr if form == "csv" else answer.stdout
+        assert "100% of the sentences of loud.txt begin with ' and end with '" in told
+        assert "(--lowercase)" in told
 
 
 # --- lists of files and of names ----------------------------------------------------
@@ -225,11 +195,9 @@ def test_texts_that_seem_to_be_something_else_are_told(form):
     [
         "a.txt b.txt --references r.txt s.txt",
         "a.txt b.txt --references r.txt --references s.txt",
-        "a.txt b.txt --references=r.txt s.txt",
         "a.txt b.txt -r r.txt s.txt --lowercase",
         "a.txt -r r.txt s.txt -i b.txt",
         "-r r.txt s.txt --input a.txt -i b.txt",
-        "-i a.txt b.txt -r r.txt s.txt",
         "-r r.txt s.txt --empty keep a.txt b.txt",
         "-r r.txt s.txt -- a.txt b.txt",
         "-m CND BLEU -r r.txt s.txt -i a.txt b.txt",
@@ -404,19 +372,13 @@ NO_EFFECT = [
     *("--scheduler 2", "--estimator pairs", "--metrics CND", "--compare a b"),
 ]
 BAD = [
-    ("evaluate -r r.txt a.txt b.txt", AFTER),
     ("evaluate -r r.txt s.txt -m CND BLEU", AFTER),
     ("evaluate a.txt -r r.txt ./r.txt", "r.txt: given more than once"),
-    ("evaluate a.txt -r nothing.txt", "nothing.txt: No such file"),
-    (f"{OF_TWO} --metrics BLEU CDN", "--metrics: no metric is called 'CDN'; there are"),
-    (f"{OF_TWO} --compare a.txt c.txt", TWO),
     (f"{OF_TWO} --compare a.txt a.txt", TWO),
-    (f"{OF_TWO} --compare a.txt", "requires 2 arguments"),
     (f"{OF_TWO} --compare a.txt b.txt --format csv",
      "--compare has no effect with --format csv; leave it out"),
-    ("evaluate strings.jsonl -r u.txt", "would count as text: decode them (--field .)"),
     *((f"{OF_A} {x} text", f"{x} {PLAIN_LINES}")
-      for x in ("--field", "--column", "--reference-field")),
+      for x in ("--column", "--reference-field")),
     ("evaluate t.jsonl -r a.txt --field text --reference-field text",
      f"--reference-field {PLAIN_LINES}"),
     ("doctor a.txt --quality BLEU-2 --diversity NRR-2 --field x",
