@@ -197,15 +197,3 @@ def test_a_file_gets_what_would_be_printed(form):
             ["ada.ipynb", "right", "not yet", "stopped", "1", "3", TOLD],
             gone,
         ]
-
-
-def test_nothing_that_was_written_is_lost():
-    save("ada.ipynb", "03.1 right\n")
-    before = Path("ada.ipynb").read_bytes()
-    Path("old").write_text("grades of last week")
-    said = calls.refusal("grade", "gone.ipynb", "--output", "old")
-    assert said.startswith("gone.ipynb: cannot be read: No such")
-    said = calls.refusal("grade", "ada.ipynb", "--output", "ada.ipynb")
-    assert said.startswith("--output: ada.ipynb is a file that")
-    assert Path("old").read_text() == "grades of last week"
-    assert Path("ada.ipynb").read_bytes() == before

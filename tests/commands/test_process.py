@@ -1,7 +1,6 @@
 """A command ends with one line and its status, however it ends."""
 
 import gzip
-import json
 import os
 import random
 import re
@@ -93,17 +92,6 @@ def test_the_surroundings_change_no_number_and_escape_a_name(tmp_path):
             sorted(re.findall(r"\d[\d.e-]*", x.stdout)) for x in (whole, result)
         )
         assert numbers == usual
-
-
-@pytest.mark.slow
-def test_two_at_once_and_a_home_that_is_not_there():
-    environment = os.environ | {"HOME": "/nonexistent"}
-    check = [*COMMAND, "check", "--pair", "LL-NRR", "--json"]
-    both = [subprocess.Popen(check, env=environment, **PIPES) for _ in range(2)]
-    (one, quiet), other = (process.communicate() for process in both)
-    assert other == (one, quiet)
-    assert quiet == b""
-    assert json.loads(one)["compatible"] is False
 
 
 def test_the_module_is_the_command():

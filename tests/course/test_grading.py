@@ -169,9 +169,9 @@ def published():
 
 
 def test_a_claim_is_printed_in_lines_that_begin_below_the_sentence(capsys):
-    claim("N8.16 " + "word " * 13 + "BLEU-2 " * 6)  # not broken at a hyphen
+    claim("N8.16 " + "word " * 12 + "abc " + "BLEU-2 " * 6)  # whole at a hyphen
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "N8.16  " + " ".join(["word"] * 13)
+    assert first == "N8.16  " + "word " * 12 + "abc"
     assert second == "       " + " ".join(["BLEU-2"] * 6)
     claim("""T2.1 one
     and  more""")
@@ -180,6 +180,7 @@ def test_a_claim_is_printed_in_lines_that_begin_below_the_sentence(capsys):
 
 def test_a_notebook_shows_claims_and_tables_as_markdown(published, capsys):
     claim("T2.1 the *sum* is $1$")
+    table = "| $n$ | QDisc |\n| --- | --- |\n| 1 | 0.5 |\n| 2 | 0.25 |"
     tabulate(("$n$", "QDisc"), (1, 0.5), (2, 0.25))
     assert [shown["data"] for shown in published] == [
         {
@@ -188,7 +189,7 @@ def test_a_notebook_shows_claims_and_tables_as_markdown(published, capsys):
         },
         {
             "text/plain": "$n$  QDisc\n---  -----\n1    0.5\n2    0.25",
-            "text/markdown": "| $n$ | QDisc |\n| --- | --- |\n| 1 | 0.5 |\n| 2 | 0.25 |",
+            "text/markdown": table,
         },
     ]
     assert capsys.readouterr().out == ""

@@ -86,13 +86,9 @@ def test_examples_of_papineni_et_al_2002():
     brevity = np.exp([0, 1 - 16 / 14])
     found = bleu_scores([GUIDE, TROOPS], GUIDES, 2, smoothing=None).T
     assert found == close(np.array([p1, np.sqrt(p1 * p2)]) * brevity)
-    # Seven tokens, of which one is in the references, of the closest length or, of two
-    # as close, the shorter; four digits are given.
-    of_lengths = {(11, 8): 0.8669, (11, 8, 6, 7): 1, (8, 6): 1, (3,): 1}
-    for lengths, brevity in of_lengths.items():
-        references = [["a"] * length for length in lengths]
-        found = bleu([["a", *"bcdefg"]], references, 1)
-        assert found[0] == pytest.approx(brevity / 7, rel=1e-4)
+    # Seven tokens, of which one is in references of eight or eleven; to four digits.
+    found = bleu([["a", *"bcdefg"]], [["a"] * 11, ["a"] * 8], 1)
+    assert found[0] == pytest.approx(0.8669 / 7, rel=1e-4)
 
 
 def test_values_of_fast_bleu():
@@ -190,17 +186,6 @@ def test_self_bleu_is_bleu_against_the_others():
     found = self_bleu_scores(candidates, 6, smoothing=None)
     assert (found == np.array(expected)).all()
     assert (self_bleu(candidates, 6, smoothing=None) == found.mean(axis=0)).all()
-
-
-def test_strings_ids_and_parts_of_a_corpus_have_the_same_bleu():
-    strings, ids, real = ["b a", "", "a a b"], [[7, 3], [], [3, 3, 7]], ["a b", "b a b"]
-    expected = bleu(strings, real, 3, "epsilon")
-    # The references' vocabulary is in another order, and has a word more.
-    sides = [(strings, ["c", *real]), (strings, [real[0], "c", real[1]])]
-    sides += [(ids, [[3, 7], [7, 3, 7]]), (as_corpus(["c c", *strings])[1:], real)]
-    for ours, theirs in sides:
-        assert (bleu(ours, theirs, 3, "epsilon") == expected).all()
-    assert bleu_scores(strings, ["a b"]).shape == (3, 4)
 
 
 def test_bad_input(as_a_user):

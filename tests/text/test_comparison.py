@@ -176,14 +176,9 @@ def test_the_closer_one_is_named_and_where_it_leads():
     ours = found.compare("steep", "flat")
     first, second = ours.sentences(2)
     assert first.startswith("flat is closer to real text in 2-grams: the 95% interval")
-    assert "steep has more quality (CR-2)" in first
-    assert "flat has more diversity (NRR-2)" in first
-    assert ours.better("CND-2") == "flat"
+    assert first.endswith("more quality (CR-2), flat has more diversity (NRR-2).")
     assert second == found.compare("flat", "steep").sentences(2)[1]
-    assert str(ours).splitlines()[2:] == [first, second]
-    same = found.compare("flat", "again")
-    assert same.better("CND-2") is None
-    assert same.sentences(2)[0].startswith("Neither is shown to be closer")
+    assert found.compare("flat", "again").sentences(2)[0].startswith("Neither is shown")
 
 
 def test_a_report_says_who_is_closer_than_whom():
@@ -322,30 +317,6 @@ def test_as_many_sentences_as_planned_have_the_power():
 
         assert 95 <= found(size, 1, 150) <= 138, metric
         assert found(size // 3, 2, 100) <= 55, metric
-
-
-@pytest.mark.slow
-def test_repeats_need_so_many_ngrams():
-    """At most 4 / (eps**2 sqrt(r)), for a share eps of the rate r; see what_to_report.
-
-    The variance of the rate of equal pairs among n independent n-grams is known, and
-    the sum of cubes of a law is at most its rate to the power 1.5.
-    """
-    rng, eps = np.random.default_rng(4), 0.2
-    for power in (0, 0.6, 1, 1.5):
-        p = np.arange(1.0, 1001) ** -power
-        p /= p.sum()
-        rate, cubes = (p**2).sum(), (p**3).sum()
-        assert cubes <= rate**1.5
-        n = int(4 / (eps**2 * np.sqrt(rate)))
-        counts = rng.multinomial(n, p, 4000)
-        found = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
-        exact = (4 * (n - 2) * (cubes - rate**2) + 2 * (rate - rate**2)) / (n * (n - 1))
-        assert found.var() == pytest.approx(exact, rel=0.15)
-        assert found.std() / rate <= eps * (1 + eps**2)
-        # Fewer than these are never enough: pairs among as many meet twice by chance.
-        few = int(np.sqrt(2 * (1 - rate) / rate) / eps)
-        assert 2 * (rate - rate**2) / (few * (few - 1)) >= (eps * rate) ** 2
 
 
 # --- bad input --------------------------------------------------------------------

@@ -14,7 +14,7 @@ from refusals import refused
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
-from qdtheory.text import as_corpus, bleu, evaluate
+from qdtheory.text import as_corpus
 from qdtheory.text.containers import characters, described, mteval_13a, splitter
 
 token_lists = st.lists(
@@ -106,14 +106,6 @@ def test_every_container_gives_the_corpus_of_the_list(make, texts):
     corpus = as_corpus(make(texts))
     assert list(corpus) == list(map(tuple, TOKENS))
     assert corpus.tokenizer == ("white space" if texts is TEXTS else None)
-
-
-def test_metrics_and_reports_take_them():
-    texts = ["a b c", "b c a", "a c"] * 10
-    assert bleu(iter(texts), pd.Series(texts)).tolist() == bleu(texts, texts).tolist()
-    models = {"list": texts, "series": pd.Series(texts)}
-    found = evaluate(models, np.array(texts), 2)
-    assert found == evaluate(dict.fromkeys(models, texts), texts, 2)
 
 
 def test_a_token_is_a_word_of_any_kind_or_an_integer():

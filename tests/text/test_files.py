@@ -162,7 +162,10 @@ def test_a_column_of_token_lists_is_not_split_again(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ["[ applause ]\na b\n", "{ a }\n", "1 2\n3\n", "a\tb\nc\n", "one, two\nthree, a\n"],
+    [
+        *("[ applause ]\na b\n", "{ a }\n", "1 2\n3\n", "a\tb\nc\n"),
+        *("one, two\nthree, a\n", '"a b," he said\n"c d"\n'),
+    ],
 )
 def test_prose_stays_prose(tmp_path, content):
     path = written(content)(tmp_path / "a.txt")
@@ -174,40 +177,10 @@ def test_prose_stays_prose(tmp_path, content):
         assert len(read_corpus(path, field="text")) == content.count("\n")
 
 
-def test_a_path_leads_into_a_record_and_a_key_with_dots_wins():
-    nested = {
-        "meta": {"text": "a b", "x.y": {"z": "c d"}},
-        "meta.text": "e f",
-        "n": None,
-    }
-
-    def read(field):
-        return [*sentences([json.dumps(nested)], "f", field=field)]
-
-    assert read("meta.text") + read("meta.x.y.z") == ["e f", "c d"]
-    refused(
-        ("f, line 1, meta: no field 'lost'; there are: text, x.y", read, "meta.lost"),
-        ("f, line 1: no field 'lost.text'; there are: meta, met", read, "lost.text"),
-        ("f, line 1: no field 'n.text'; there are", read, "n.text"),
-        ("f, line 1: field 'meta': expected a string, got {'text'", read, "meta"),
-    )
-
-
-def test_lines_that_are_json_strings_are_refused_or_decoded_never_read(tmp_path):
-    texts = ["", "a b", 'he said "so"\t', "é"] * 9
-    path = written(["", *map(json.dumps, texts), ""])(tmp_path / "f")
-    read = partial(read_corpus, path)
-    decode = "line 1: JSON strings, where one sentence a line is expected, whose qu"
-    refused((decode, read), (decode, partial(read, field="text")))
-    decoded = partial(read, field=".")
-    assert [*decoded()] == [*as_corpus(texts)]
-    path.write_text(path.read_text() + '"a" b\n')
-    refused(('line 38: expected a JSON string on each line, got "a" b', decoded))
-    path.write_text('"a b," he said\n"c d"\n')  # quotes of the text itself
-    assert next(iter(read())) == ('"a', 'b,"', "he", "said")
-    assert [*decoded()] == [*read()]
-    table = written('"text"\n"a b"\n"c"\n')(tmp_path / "f.csv")
-    assert [*read_corpus(table, column="text")] == [("a", "b"), ("c",)]
+def test_a_key_with_dots_wins_over_a_path():
+    lines = [json.dumps(NESTED)]
+    assert [*sentences(lines, "f", field="meta.text")] == ["e f"]
+    assert [*sentences(lines, "f", field="meta.x.y.z")] == ["c d"]
 
 
 # -- streams, and what has no end ----------------------------------------------------
@@ -308,6 +281,9 @@ def test_names_that_cannot_be_printed_are_quoted(tmp_path, monkeypatch):
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
 DOCUMENT = [{"text": "a b"}, {"text": "c"}] * 30
+NESTED = {"meta": {"text": "a b", "x.y": {"z": "c d"}}, "meta.text": "e f", "n": None}
+LINE = json.dumps(NESTED)
+STRINGS = ["", *(json.dumps(x) for x in TEXTS * 9), ""]
 LISTS = [json.dumps({"prompt": "a b", "outputs": ["a b", "c"]})] * 3
 
 
@@ -381,6 +357,20 @@ BAD = [
     (written('{"a": "b"}\n[1]'), {"field": "a"}, "line 2: .* on each line, got .1"),
     (written("a,b\n1"), {"column": "b"}, "line 2: column 'b': .* string, got None"),
     (written('a\n"a\n' + "c\n" * 99_999), {"column": "a"}, "line .*quote left open"),
+    (written(LINE), {"field": "meta.lost"}, "x, line 1, meta: no f.*: text, x.y$"),
+    (
+        written(LINE),
+        {"field": "lost.text"},
+        "x, line 1: no field 'lost.text'; there ar",
+    ),
+    (written(LINE), {"field": "n.text"}, "x, line 1: no field 'n.text'; there are"),
+    (written(LINE), {"field": "meta"}, "field 'meta': expected a string, got {'text'"),
+    *((written(STRINGS), x, 'line 1: JSON strings.*[(]field="."') for x in ({}, FIELD)),
+    (
+        written([*STRINGS[:9], '"a" b']),
+        {"field": "."},
+        'line 10: .* string .*got "a" b',
+    ),
     (written(LISTS), {}, "line 1: .* prompt are for --prompts"),
     (written(LISTS), {"field": "outputs"}, "line 1: .* prompt are for --prompts"),
     (of_columns, FIELD, "x: a Parquet file; name the column .*column=NAME"),

@@ -1,10 +1,11 @@
-"""Intervals: closed forms for a mean, and coverage on an oracle."""
+"""Intervals: closed forms for a mean, coverage on an oracle, ends of settings."""
 
+import math
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import pytest
-from lab.corpora import bootstrap_interval
 from refusals import refused
 from scipy import stats
 
@@ -16,6 +17,7 @@ from qdtheory.text import (
     jackknife_interval,
     prepare_references,
 )
+from qdtheory.text.checks import require_choice, require_positive, require_whole
 
 
 def mean_length(corpus) -> float:
@@ -62,24 +64,19 @@ def test_variances_of_two_samples_add_up():
     assert found.high - found.value == close(margin)
 
 
-INTERVALS = [jackknife_interval, partial(bootstrap_interval, num_resamples=50)]
-
-
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_arrays_entry_by_entry(interval):
+def test_arrays_entry_by_entry():
     texts = as_corpus(["a b c", "b a", "c c a", "a a"] * 10)
     metric = partial(bleu, references=["a b", "c a a"], max_order=2, smoothing=None)
-    both = interval(metric, texts)
+    both = jackknife_interval(metric, texts)
     for order in (0, 1):
-        one = interval(lambda c, n=order: metric(c)[n], texts)
+        one = jackknife_interval(lambda c, n=order: metric(c)[n], texts)
         for name in ("value", "low", "high", "standard_error"):
             # NumPy sums arrays in another order.
             assert getattr(both, name)[order] == close(getattr(one, name))
 
 
 @pytest.mark.usefixtures("as_a_user")  # thousands of calls
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_it_covers_bleu_with_fixed_references(interval):
+def test_it_covers_bleu_with_fixed_references():
     space = qd.TextSpace(vocab_size=4, lengths=5)
     q = np.asarray(qd.oracle(space, 5, 1.0, 8))
     references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
@@ -87,8 +84,8 @@ def test_it_covers_bleu_with_fixed_references(interval):
     exact = q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
     rng, covered = np.random.default_rng(1), 0
     for _ in range(100):
-        sample = space.tokens[rng.choice(space.num_texts, 60, p=q)].tolist()
-        found = interval(lambda c: metric(c)[1], as_corpus(sample), level=0.9)
+        sample = as_corpus(space.tokens[rng.choice(space.num_texts, 60, p=q)].tolist())
+        found = jackknife_interval(lambda c: metric(c)[1], sample, level=0.9)
         covered += found.low <= exact <= found.high
     # 100 intervals of level 0.9: the standard deviation of their number is 3.
     assert 80 <= covered <= 98
@@ -104,3 +101,24 @@ def test_bad_input(as_a_user):
         ("a whole number from 2 to 1,", alone, mean_length, ["a"]),
     )
     refused(("got one str", sided, mean_length, "a b"), error=TypeError)
+
+
+def test_settings_are_whole_positive_or_a_word_and_none_if_they_may():
+    for value in (2, 5, np.int8(3), None):
+        require_whole("k", value, 2, 5, optional=True)
+    require_positive("x", 1e9)
+    require_positive("x", np.float32(0.5), below=1)
+    require_choice("c", "b", Literal["a", "b"])
+    whole, words = "k: expected a whole number from", Literal["a", "b", "d"]
+    ask = partial(require_whole, optional=True)
+    refused(
+        *((f"{whole} 1 on, got {x}", require_whole, "k", x) for x in (0, 2.5, None)),
+        (f"{whole} 2 to 5, of six, got 6", require_whole, "k", 6, 2, 5, ", of six"),
+        (f"{whole} 1 on, or None, got 0", ask, "k", 0),
+        ("x: expected a positive number, got 0", require_positive, "x", 0),
+        ("x: expected a positive number, got inf", require_positive, "x", math.inf),
+        ("a number between 0 and 1, got 1", require_positive, "x", 1, 1),
+        ("a number between 0 and 1, got nan", require_positive, "x", math.nan, 1),
+        ("got '0.5'", require_positive, "x", "0.5"),
+        ('c: expected "a", "b" or "d", got None', require_choice, "c", None, words),
+    )

@@ -7,18 +7,15 @@ import json
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import permutations, product
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from lab.metrics.kernels import ngram_kernel
 from refusals import refused
 
-import qdtheory as qd
 from qdtheory import text
-from qdtheory.pairs import squared_mmd
 from qdtheory.text.prompt_files import read_prompts
 from qdtheory.text.prompt_kernels import kernel_name
 
@@ -65,31 +62,6 @@ def test_scores_are_those_of_loops_over_pairs(kernel):
     means = [x.value for x in report["outputs"].values()]
     assert means == pytest.approx(np.mean(expected, axis=0))
     assert [*report["outputs"]] == [*report.metrics]
-
-
-SPACE = qd.TextSpace(2, lengths=2)
-TEXTS = [" ".join("ab"[i] for i in row) for row in SPACE.tokens]
-
-
-@pytest.mark.parametrize(("outputs", "references"), [(2, 1), (2, 2), (3, 1)])
-@pytest.mark.parametrize("kernel", ["exact match", "1-grams"])
-def test_the_mean_over_all_samples_is_that_of_the_exact_wing(
-    kernel, outputs, references
-):
-    """Quality, diversity, and |P|^2 less the squared MMD: enumerated, no sample."""
-    q, p = np.random.default_rng(7).dirichlet(np.ones(len(TEXTS)), 2)
-    gram = np.eye(len(TEXTS)) if kernel == "exact match" else ngram_kernel(SPACE, 1)
-    every, mean = range(len(TEXTS)), np.zeros(3)
-    samples = product(product(every, repeat=outputs), product(every, repeat=references))
-    for x, z in samples:
-        ours, real = ([TEXTS[i] for i in rows] for rows in (x, z))
-        found = text.kernel_score(ours, real, kernel)
-        chance = q[[*x]].prod() * p[[*z]].prod()
-        mean += chance * np.array([found.quality, found.diversity, found.score])
-    pair = qd.CR_NRR if kernel == "exact match" else qd.KernelPair(gram)
-    assert mean[0] == pytest.approx(float(pair.quality(q, p)))
-    assert mean[1] == pytest.approx(float(pair.diversity(q)))
-    assert mean[2] == pytest.approx(p @ gram @ p - float(squared_mmd(gram, q, p)))
 
 
 def test_candidates_by_name_are_scored_on_their_own():

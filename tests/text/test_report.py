@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import replace
 from html import escape
-from html.parser import HTMLParser
 from itertools import chain
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models import MODEL, REAL
 from refusals import refused
-from rich.cells import cell_len
 
 from qdtheory.support.layout import printable
 from qdtheory.support.records import Estimate
@@ -155,16 +153,6 @@ def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
 
 ROWS = ["BLEU-4", "MS-Jaccard-4"]
 CELLS = [("7.22e-06 ±1.2e-07", "*"), ("-0.3123 ±0.0081", "")]
-WIDE = dict.fromkeys(("model.txt", "文字", "x" * 50), CELLS)
-
-
-@pytest.mark.parametrize("width", [1, 7, 19, 20, 30, 53, 74, 120])
-def test_every_number_is_whole_at_every_width(width):
-    lines = plain_table(ROWS, WIDE, width).splitlines()
-    words = " ".join(lines).split()
-    for word in ("7.22e-06", "±1.2e-07", "-0.3123", "±0.0081"):
-        assert words.count(word) == 3
-    assert max(map(cell_len, lines)) <= width or width < 20
 
 
 @given(st.text(max_size=20))
@@ -214,25 +202,6 @@ def test_a_report_is_drawn_with_its_intervals(found):
         plt.close(figure)
 
 
-class Reader(HTMLParser):
-    """Cells by row, all tags with their attributes, and all words."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.rows, self.tags, self.words = [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag == "tr":
-            self.rows.append([])
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.rows:
-            self.rows[-1].append(data)
-
-
 def test_the_page_needs_no_other_file_and_shows_what_looks_like_markup(found):
     name = "<script>alert(1)</script>&"
     tables = "scores", "sizes", "empty", "left_out", "real_left_out"
@@ -240,14 +209,8 @@ def test_the_page_needs_no_other_file_and_shows_what_looks_like_markup(found):
     renamed = replace(found, **given, warnings=("two < three",))
     page = renamed.to_html()
     assert page == renamed.to_html()
-    read = Reader(page)
-    assert read.rows[0] == [name]
-    assert [row[0] for row in read.rows[1:]] == [*found.metrics]
-    words = " ".join(read.words)
     for said in ("two < three", name, "References: 60 sentences, 0 empty"):
-        assert said in words
-    for tag, attributes in read.tags:
-        assert tag not in ("script", "link", "img", "iframe")
-        for attribute in ("href", "xlink:href", "src"):
-            assert attributes.get(attribute, "#").startswith("#")
+        assert escape(said) in page
+    assert all(f">{metric}<" in page for metric in found.metrics)
+    assert not re.search(r"<(script|link|img|iframe)|(href|src)=.(?!#)", page)
     assert set(re.findall(r"url\((.)", page)) <= {"#"}
