@@ -389,17 +389,12 @@ BAD = [
       for x in NO_EFFECT),
     (f"{NEAR} --fields prompt,outputs", "--fields: expected three names"),
     (f"{NEAR} --fields prompt,answers,references", "no field 'answers'; there are: pr"),
-    *((f"{NEAR} --kernel {x}", f"--kernel: {x} is indefinite")
-      for x in ("BLEU-2", "ROUGE-L")),
-    (f"{NEAR} --kernel colour", "--kernel: colour is not known"),
-    (f"{NEAR} --kernel own_kernels:lost", "own_kernels has no function lost"),
+    (f"{NEAR} --kernel BLEU-2", "--kernel: BLEU-2 is indefinite"),
     (f"{NEAR} --kernel own_kernels:distance",
      "near.jsonl, prompt 'Question 0?': kernel distance is indefinite"),
     (f"{NEAR} --kernel 1-grams --kernel 1-grams",
      "--kernel: expected some, each once, got 1-grams, 1-grams"),
-    (f"{NEAR} --references lost.jsonl", "lost.jsonl: No such file"),
     (f"{NEAR} -r a b", "--prompts: expected one file of references, got 2"),
-    (f"{NEAR} --output near.jsonl", "near.jsonl is a file that is read"),
     (f"{NEAR} -i near.jsonl", "near.jsonl: given more than once"),
     ("evaluate a.txt --prompts", "a.txt, line 1: expected a JSON object on each line"),
 ]  # fmt: skip

@@ -142,9 +142,8 @@ RIGHT = [
         for log in (np.log, math.log, jnp.log)
     ),
     *(("20.3", x) for x in ("1 + 2*log(D/(1-D))", r"1 + 2\log\frac{D}{1 - D}")),
-    ("20.3", lambda d: 1 + 2 * np.log(d / (1 - d))),
     ("20.3", lambda d: 1 + 2 * jax.scipy.special.logit(d)),
-    *(("09.0", text) for text in ("-2%", "-0.02", "\N{MINUS SIGN}1/50")),
+    ("09.0", "\N{MINUS SIGN}1/50"),
     *(("03.0", x) for x in ("94.1%", "0,941", "= 16/17", ".64/.68", [16 / 17])),
     *(("20.1", x) for x in (np.float32(-1 / 30), jnp.array(-1 / 30, "float32"))),
     ("01.1", lambda p, beta: temper_tokens(p, beta).reshape(2, 2)),
@@ -155,7 +154,7 @@ RIGHT = [
     ("03.1", lambda p: [-1.5 / (p == p.max()).sum() ** 2 / top_gap(p)]),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
     ("03.2", "[1/4, 1/4, 1/4, 1/8, 1/8]"),
-    *(("03.2", x(np.float32([0.6, *[0.1] * 4]))) for x in (np.array, np.atleast_2d)),
+    ("03.2", np.array([np.float32([0.6, *[0.1] * 4])])),
     ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
     ("08.2", [Fraction(51, 100), Fraction(28, 100), Fraction(16, 100), 0.05]),
     ("09.1", lambda p: ((x + 1 / len(p)) / 2 for x in p)),
@@ -163,8 +162,6 @@ RIGHT = [
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
     ("09.2", {"P": np.eye(8)[2], "Q": np.eye(8)[5]}),
     *(("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])),
-    ("07.2", ("to be or not", "to be", "here we go again now")),
-    ("18.4", "C N18.13"),
     ("22.3", {"aa": 0.4, "bb": 0.1, "ab": 0.2, "ba": 0.3}),
     *(("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")),
 ]

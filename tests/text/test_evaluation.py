@@ -302,12 +302,10 @@ def test_bad_input(as_a_user):
     some, against = [[5], [5, 1], [5]], partial(evaluate, model)
     refused(
         ("expected at least one set of candidates, got none", of_real, []),
-        ("at least one set of candidates", of_real, {}),
         ("a list of paths, each once", of_real, [Path("a.txt"), Path("a.txt")]),
         ("candidates: Self-BLEU compares", of_real, ["a b c"]),
         ("draws: expected a whole number", partial(of_real, draws=0), model),
         ("x: distinct_k of 1,000,000 n-gr", partial(of_real, draws=10**6), model),
-        ("is the most here", partial(of_real, draws=40), {"x": MODEL[:9]}),
         ("at least 3 for its interval, got 1", of_real, {"x": ["a b"]}),
         ("x: expected at least one sentence w", of_real, {"x": ["", " ", "\t"]}),
         ('expected "keep" or "skip"', partial(of_real, empty="drop"), {"x": ["a"] * 4}),
@@ -324,12 +322,10 @@ def test_bad_input(as_a_user):
         ("candidates: expected a Corpus, a list of str", of_real, 5),
         ("several candidates go by name, {'model': texts}", of_real, [MODEL]),
         ("references: expected a Corpus, a list", against, {"a": []}),
-        ("references: expected a list of strings", against, [["a b"]]),
         (without, partial(of_real, column="body"), body),
         error=TypeError,
     )
     refused(
-        ("texts themselves go in a list: 'a b'", of_real, {"x": "a b"}),
         ("texts themselves go in a list: 'a b'", against, "a b"),
         error=FileNotFoundError,
     )

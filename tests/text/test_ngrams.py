@@ -380,33 +380,24 @@ def test_bad_input(as_a_user):
     nrr = negative_repetition_rate
     for metric in (coverage_rate, cnd, jaccard_index):
         refused(
-            ("at least one sentence", metric, [], real, 1),
             ("at least one sentence", metric, real, [""], 1),
             ("expected 1 or more, got 0", metric, real, real, 0),
             ("no sentence has 2 tokens: the longest has 1", metric, real, ["a"], 2),
             ("no sentence has 1000000000000 tokens", metric, real, ["a"], 10**12),
             ("of order 2, got one of 1", metric, table, real, 2),
         )
-        refused(
-            ("got one str: put the sentence in a list", metric, "a b", real, 1),
-            ("got one str", metric, real, "a b", 1),
-            ("got NoneType", metric, real, None, 1),
-            ("expected an integer, got float", metric, real, real, 1.0),
-            error=TypeError,
-        )
+        whole = "expected an integer, got float"
+        refused((whole, metric, real, real, 1.0), error=TypeError)
     known = '"plug-in", "pairs" or "sentence-pairs", got \'pair\''
     lone = "two sentences with 2 tokens, got one"
     refused(
-        ("has 3 tokens", nrr, ["a b"], 3),
         ("expected 1 or more", ms_jaccard, ["a b"], ["a b"], 0),
         ("no sentence has 3", ms_jaccard, ["a b"], ["a b c"], 3),
-        ("no sentence has 3", ms_jaccard, ["a b c"], ["a b"], 3),
         (known, nrr, some, 1, "pair"),
         *((known, f, some, some, 1, "pair") for f in (coverage_rate, cnd_of)),
         *((lone, nrr, some, 2, x) for x in ("pairs", "sentence-pairs")),
         *((lone, cnd_of, ["a b"], some, 2, x) for x in ("pairs", "sentence-pairs")),
     )
-    refused(("got float", ms_jaccard, some, some, 1.5), error=TypeError)
     for estimator in ("pairs", "sentence-pairs"):
         assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
 

@@ -208,16 +208,12 @@ def test_what_is_bad_is_told():
         ("references: expected 1 or more, got 0", score, ["a", "b"], []),
         ("outputs {'a': 3, 'b': 2}", evaluate, {"a": ours, "b": ours[:2]}, real),
         (few, evaluate, ours[:1], real[:1]),
-        (few, evaluate, {}, real),
         ("got 2, references of 3", partial(evaluate, prompts=["x", "y"]), ours, real),
-        ("kernel: None is not known", score, ["a", "b"], ["a"], None),
         ("a, prompt 1: outputs: expected 2", evaluate, {"a": [*ours[:1], ["x"], []]},
          real),
         ("prompt 'Why': outputs: expected 2", named),
         ("prompt 2: references: expected 1", evaluate, ours, [*real[:2], []]),
-        ("kernels: expected some, each once", evaluate, ours, real, []),
         ("kernels: expected some", evaluate, ours, real, ["1-grams", "1-grams"]),
-        ("is indefinite", evaluate, ours, real, ["ROUGE-L"]),
         ("tokenizer: expected", partial(score, tokenizer="bpe"), ["a", "b"], ["a"]),
         ("level: expected", partial(evaluate, level=95), ours, real),
     )  # fmt: skip
@@ -225,18 +221,14 @@ def test_what_is_bad_is_told():
     split = partial(score, tokenizer=lambda x: (c for c in x))
     refused(
         (f"outputs: {strings}, got 'a b'", score, "a b", ["a"]),
-        (f"outputs: {strings}, got [1, 2]", score, [1, 2], ["a"]),
         ("strings, got [None]", score, ["a" * 99, None, "b"], ["a"]),
         (f"{strings}, got {{'a'", score, {"a": 1, "b": 2}, ["a"]),
         (f"references: {strings}, got {{'a'}}", score, ["b", "c"], {"a"}),
         ("expected a list of tokens, got generator", split, ["a", "b"], ["a"]),
-        (f"references: {strings}, got 7", score, ["a", "b"], 7),
         ("prompt 0: outputs: expected a list", evaluate, ["a b", "a", "c"], real),
         ("got 'a'; put it in a list", evaluate, ours, ["a", "b", "c"]),
-        (f"outputs: {texts} of texts", evaluate, "a b", real),
         (f"b: {texts} of texts", evaluate, {"b": "a b"}, real),
         (f"references: {texts}", evaluate, ours, "real.jsonl"),
-        (f"references: {texts}", evaluate, ours, {"a": real}),
         error=TypeError,
     )
 
@@ -296,9 +288,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         "twice.jsonl": lines([*ROWS, ROWS[0]]),
         "bare.jsonl": lines([{"prompt": "Why?", "outputs": ["a", "b"]}]),
         "broken.jsonl": lines(ROWS) + '{"prompt": "When?"',
-        "plain.txt": "a sentence\n",
         "empty.jsonl": "",
-        "array.jsonl": json.dumps(ROWS),
     }
     system = "Answer the question in one short sentence, and be kind. " * 2
     long = (row | {"prompt": system + row["prompt"]} for row in ROWS)
@@ -316,24 +306,19 @@ def test_a_bad_line_is_told_by_its_file_and_number():
     missing, strings = "prompts of one.jsonl are missing", "expected a list of strings"
     refused(
         (f"{second}: outputs: expected 2 or more, got 1", read(outputs=["a"])),
-        (f"{second}: outputs: expected 2 or more, got 0", read(outputs=[])),
         (f"{second}: references: expected 1 or more", read(references=[])),
         (f"{second}: other references of 'How?' than one", read(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
-        (f"less.jsonl: {missing}: 'Why?', 'Who?'", read("one.jsonl", "less.jsonl")),
         (f"less.jsonl: {missing}", read_prompts, ["one.jsonl"], "less.jsonl"),
         (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
         ("bare.jsonl, line 1: no field 'references'", read("bare.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
-        ("write one object a line (jq -c '.[]'", read("array.jsonl")),
         ("be kind. Why?', 'Answer the question", read("long.jsonl", "one.jsonl")),
-        ("plain.txt, line 1: expected a JSON object", read("plain.txt")),
         ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
     )
     refused(
         (f"{second}: outputs: {strings}, got 'a b'", read(outputs="a b")),
         (f"{second}: outputs: {strings}, got [1", read(outputs=[1, 2])),
-        (f"{second}: references: {strings}, got None", read(references=None)),
         error=TypeError,
     )
     refused(("lost.jsonl", read_prompts, ["lost.jsonl"]), error=FileNotFoundError)
