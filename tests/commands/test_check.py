@@ -107,19 +107,6 @@ def test_a_users_functions_are_beaten_at_their_p():
     assert uniform.startswith("at this P: undecided; for other P: incompatible: ")
 
 
-@pytest.mark.parametrize(
-    "pair", [("--pair", "LL-NRR"), ("--scores", "even.txt", "--g=-x**2")]
-)
-def test_one_p_that_is_not_beaten_is_not_called_compatible(pair):
-    Path("even.txt").write_text("0.3\n0.3\n0.2\n0.2\n")
-    given = *pair, "--p", "even.txt"
-    shown = answered("check", *given, "--exit-code", status=4)
-    assert shown.startswith("at this P: not beaten; for other P: incompatible: ")
-    report = checked(*given)
-    assert (report["status"], report["compatible"]) == ("not_beaten_at_p", None)
-    assert (report["other_p"], report["witness"]) == ("incompatible", None)
-
-
 def test_a_pair_that_is_conditional_says_so_in_every_form():
     names = "--quality", "BLEU-4", "--diversity", "Self-BLEU-4"
     ones = *names, "--references", "1", "--self-references", "1"

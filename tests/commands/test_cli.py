@@ -14,7 +14,7 @@ from processes import python
 import qdtheory as qd
 from qdtheory.catalogue.metrics import METRICS
 from qdtheory.commands import cli
-from qdtheory.commands.outputs import complain, fail, print_json, print_rows, write
+from qdtheory.commands.outputs import complain, fail, print_json, write
 from qdtheory.rewards import REWARDS, check_reward
 
 
@@ -47,16 +47,6 @@ print({"jax", "numpy", "scipy", "matplotlib", "sympy", "cvxpy"} & set(sys.module
 
 
 # --- what is printed ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("columns", [20, 40, 200])
-def test_a_number_keeps_its_exponent_on_any_terminal(monkeypatch, capsys, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    row = "CND-4", "7.2209e-06", "-1.2345e-301", "9.87654e+15"
-    print_rows(("metric", "value", "low", "high"), [row])
-    shown = capsys.readouterr().out
-    assert [word for word in shown.split() if word in row] == [*row]
-    assert max(map(len, shown.splitlines())) <= columns
 
 
 def test_json_knows_no_infinity_and_a_message_is_one_line(capsys):

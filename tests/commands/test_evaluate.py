@@ -415,14 +415,3 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_line():
 def test_an_unknown_metric_is_told_before_anything_is_counted(monkeypatch):
     monkeypatch.setattr(evaluation, "counted", None)
     assert "no metric is called 'CDN'" in refusal(*BOTH, "--metrics", "BLEU", "CDN")
-
-
-def test_prompts_that_are_missing_or_one_are_told():
-    far = ROWS["far.jsonl"][::-1]
-    Path("far.jsonl").write_text(jsonl(far[:-5]))
-    shown = "'Question 0?', 'Question 1?', 'Question 2?' and 2 more"
-    told = f"far.jsonl: prompts of near.jsonl are missing: {shown}"
-    assert refusal(*PROMPTS) == told
-    Path("far.jsonl").write_text(jsonl(far[:1]))
-    said = refusal("evaluate", "far.jsonl", "--prompts")
-    assert "expected two prompts or more" in said

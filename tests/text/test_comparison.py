@@ -145,26 +145,6 @@ def test_the_closer_one_is_so_over_references_too():
     assert hits[1] <= 60
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")  # hundreds of calls
-def test_what_the_benchmark_says_of_coverage_in_a_smaller_run():
-    """Near ties have intervals too wide by the root of two, clear differences none.
-
-    Of 40 runs a 95 % interval covers 32 or more but for 1e-3; the standard error over
-    the spread of 40 differences has a deviation of some 12 %.
-    """
-    import text_coverage  # late: it makes its laws
-
-    few = text_coverage.closer(200, 200, 40)
-    more = text_coverage.closer(2000, 200, 40)
-    for found in (few, more):
-        assert min(covered for covered, _, _ in found.values()) >= 0.8
-    assert few[2, ("near", "same")][2] == pytest.approx(np.sqrt(2), rel=0.35)
-    # With references held fixed, they are few against the candidates.
-    clear = more[2, ("far", "same")]
-    assert clear[1] < clear[0]
-
-
 # --- what is said -----------------------------------------------------------------
 
 

@@ -18,12 +18,10 @@ NUMBERED = [f"{n}. {line}" for n, line in enumerate(PLAIN, 1)]
 WRITTEN = {
     'begin with " and end with "': [f'"he said "{line}""' for line in PLAIN],
     "begin with ' and end with '": [f"'{line}'" for line in PLAIN],
-    "begin with “ and end with ”": [f"“{line}”" for line in PLAIN],
     "begin with [ and end with ]": [f"[{line}]" for line in PLAIN],
     "begin with '<s>'": [f"<s>{line}" for line in PLAIN],
     "end with '</s>'": [f"{line} </s>" for line in PLAIN],
     "end with '<|endoftext|>'": [f"{line}<|endoftext|>" for line in PLAIN],
-    "end with '[SEP]'": [f"{line} [SEP]" for line in PLAIN],
     "begin with '-'": [f"- {line}" for line in PLAIN],
     "begin with 'Answer:'": [f"Answer: {line}" for line in PLAIN],
     "begin with a list number": NUMBERED,

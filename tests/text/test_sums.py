@@ -146,7 +146,7 @@ def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
         }
 
 
-# -- integers: sorted and hashed -----------------------------------------------------
+# -- integers ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("vectors", "many"), [(True, 0), (False, 0), (False, 10**9)])
@@ -162,21 +162,6 @@ def test_all_ways_to_sort_keep_equal_keys_in_their_order(
     expected = np.argsort(keys, kind="stable")
     assert (order == expected).all()
     assert (found == keys[expected]).all()
-
-
-def test_hashes_are_those_of_python_integers():
-    def by_hand(row, mixed=0):
-        for entry in row:
-            mixed = (mixed + entry + 1) % 2**64
-            for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-                mixed = (mixed ^ (mixed >> 33)) * factor % 2**64
-            mixed ^= mixed >> 33
-        return mixed
-
-    columns = np.random.default_rng(0).integers(2**31, size=(3, 50))
-    for k in (1, 2, 3):
-        expected = [*map(by_hand, columns[:k].T.tolist())]
-        assert postings.hashed(*columns[:k]).tolist() == expected
 
 
 def test_bad_input(as_a_user):
