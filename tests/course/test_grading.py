@@ -112,15 +112,10 @@ CASES = [(np.array([0.3, 1.2]), 0.25), (np.array([2.0, 0.1]), 0.5)]
     ("answer", "words"),
     [
         (lambda x, a: x**a + 1e-6, "close, but off by up to 1e-06; do not round"),
-        (lambda x, a: -(x**a), "the sign is the other one"),
         (lambda x, a: 1.5 * x**a, "1.5 times the right value"),
-        (lambda x, a: 1 - x**a, "1 minus the right value"),
-        (lambda x, a: x**-a, "1 over the right value"),
         (lambda x, a: x**a + 0.3, "right up to a constant, 0.3"),
         (lambda x, a: a**x, "right with its arguments exchanged"),
         (lambda x, a: x, "too large for some arguments, too small for others"),
-        (lambda x, a: x**a + x, "too large"),
-        (lambda x, a: x * np.nan, "not a finite number"),
     ],
 )
 def test_a_wrong_function_is_told_how_it_is_wrong(answer, words):

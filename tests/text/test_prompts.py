@@ -289,6 +289,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         "bare.jsonl": lines([{"prompt": "Why?", "outputs": ["a", "b"]}]),
         "broken.jsonl": lines(ROWS) + '{"prompt": "When?"',
         "empty.jsonl": "",
+        "five.jsonl": lines(ROWS[0] | {"prompt": x} for x in "ABCDE"),
     }
     system = "Answer the question in one short sentence, and be kind. " * 2
     long = (row | {"prompt": system + row["prompt"]} for row in ROWS)
@@ -310,6 +311,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         (f"{second}: other references of 'How?' than one", read(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
         (f"less.jsonl: {missing}", read_prompts, ["one.jsonl"], "less.jsonl"),
+        ("missing: 'A', 'B', 'C' and 2 more", read("five.jsonl", "one.jsonl")),
         (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
         ("bare.jsonl, line 1: no field 'references'", read("bare.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
