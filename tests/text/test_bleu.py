@@ -52,8 +52,7 @@ rows = st.lists(st.sampled_from(range(3)), min_size=2, max_size=7)
 repeating = st.builds(lambda pool, row: [pool[i] for i in row], pools, rows).filter(any)
 
 
-@pytest.mark.slow
-@settings(max_examples=4 * settings().max_examples)
+@settings(max_examples=2 * settings().max_examples)
 @given(texts | repeating, texts | st.none(), smoothings)
 def test_bleu_and_self_bleu_are_those_of_nltk(candidates, references, smoothing):
     assume(references or len(candidates) > 1)

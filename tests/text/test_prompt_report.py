@@ -126,6 +126,20 @@ def test_variances_at_other_numbers_of_outputs_are_those_of_drawing_as_many():
         assert found.variances[k] == pytest.approx(again.variances[k], rel=0.1)
 
 
+def test_variances_at_other_numbers_of_outputs_follow_hoeffding():
+    report = trial(200, 6, 1)
+    found, spreads = report.compare("P", "sharper"), [*report.spreads.values()]
+
+    def noise(k):
+        """Of both candidates, for given prompts."""
+        both = ((4 * (k - 2) * a + 2 * b) / (k * (k - 1)) for ((a, b),) in spreads)
+        return sum(x.mean() for x in both)
+
+    own = found.difference.standard_error**2 * 200
+    expected = {k: own - noise(6) + noise(k) for k in (2, 4, 6, 8, 16, 32)}
+    assert found.variances == pytest.approx(expected)
+
+
 def test_few_outputs_plan_for_their_own_number_only():
     assert [*trial(100, 3, 0).compare("P", "sharper").plan()] == [3]
     # Of unequal numbers, some of them fewer, none is.
