@@ -299,7 +299,7 @@ def full(*_):
          (os, "access", lambda path, mode: mode != os.W_OK)),
         ("one.txt -o old.txt", r"--output: \S+/old.txt: No space left on device",
          (Path, "replace", full)),
-        ("one.txt --html x.html", r'--plot and --html need matplotlib: .*\[plot\]',
+        ("one.txt --html x.html", r'--plot and --html needs matplotlib: .*\[plot\]',
          (sys.modules, "matplotlib", None)),
     ],
 )  # fmt: skip
