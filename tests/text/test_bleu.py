@@ -15,14 +15,8 @@ from referees.ngram_counts import ngrams_of
 from referees.nltk_bleu import nltk_bleu, nltk_scores, others
 from refusals import refused
 
-from qdtheory.text import (
-    as_corpus,
-    bleu,
-    bleu_scores,
-    prepare_references,
-    self_bleu,
-    self_bleu_scores,
-)
+from qdtheory import text
+from qdtheory.text import as_corpus, bleu, bleu_scores, self_bleu, self_bleu_scores
 
 # Both sides exponentiate a mean of logarithms of the same fractions.
 close = partial(pytest.approx, rel=0, abs=1e-12)
@@ -112,9 +106,9 @@ SHORT = [*product("ab", repeat=4)]
 ORDERS = [*combinations(range(1, 5), 2)]
 
 
-def matched(text, references, n):
+def matched(one, references, n):
     """Clipped matches of a text, and whether some of its n-grams are clipped."""
-    ours = Counter(ngrams_of(text, n))
+    ours = Counter(ngrams_of(one, n))
     real = [Counter(ngrams_of(reference, n)) for reference in references]
     most = {g: max(counts[g] for counts in real) for g in ours}
     clipped = any(0 < most[g] < ours[g] for g in ours)
@@ -127,8 +121,8 @@ def test_bleu_of_one_order_bounds_that_of_the_next(number):
     rises = Counter()
     for references in combinations_with_replacement(SHORT[:8], number):
         scores = bleu_scores(SHORT, references, smoothing=None)
-        for text, row in zip(SHORT, scores, strict=True):
-            matches, clips = zip(*(matched(text, references, n) for n in range(1, 5)))
+        for one, row in zip(SHORT, scores, strict=True):
+            matches, clips = zip(*(matched(one, references, n) for n in range(1, 5)))
             parts = (Fraction(x, 5 - n) for n, x in enumerate(matches, 1))
             power = [*accumulate(parts, mul)]  # BLEU-n to the power n
             assert row == pytest.approx([x ** (1 / n) for n, x in enumerate(power, 1)])
@@ -168,7 +162,7 @@ def test_printed_bleu_obeys_the_bound_and_an_entry_beyond_it_does_not(digits):
 
 @given(texts, texts, smoothings, st.integers(1, 3))
 def test_prepared_references_serve_all_lower_orders(ours, theirs, smoothing, n):
-    known = prepare_references(theirs, 4)
+    known = text.prepare_references(theirs, 4)
     expected = bleu_scores(ours, theirs, 4, smoothing)[:, :n]
     assert (bleu_scores(ours, known, n, smoothing) == expected).all()
     assert (bleu(ours, known, n, smoothing) == expected.mean(0)).all()
@@ -181,14 +175,14 @@ def test_self_bleu_is_bleu_against_the_others():
     pool = [rng.integers(9, size=size).tolist() for size in rng.integers(1, 60, 25)]
     candidates = [pool[i] for i in rng.integers(25, size=40)]
     pairs = zip(candidates, others(candidates), strict=True)
-    expected = [bleu([text], rest, 6, smoothing=None) for text, rest in pairs]
+    expected = [bleu([one], rest, 6, smoothing=None) for one, rest in pairs]
     found = self_bleu_scores(candidates, 6, smoothing=None)
     assert (found == np.array(expected)).all()
     assert (self_bleu(candidates, 6, smoothing=None) == found.mean(axis=0)).all()
 
 
 def test_bad_input(as_a_user):
-    known, one = prepare_references(["a"], 2), as_corpus(["a b", ""], empty="skip")
+    known, one = text.prepare_references(["a"], 2), as_corpus(["a b", ""], empty="skip")
     smoothed = partial(bleu, smoothing="add-1")
     summed = partial(self_bleu, aggregate="sum")
     refused(

@@ -10,13 +10,8 @@ from refusals import refused
 from scipy import stats
 
 import qdtheory as qd
-from qdtheory.text import (
-    as_corpus,
-    bleu,
-    bleu_scores,
-    jackknife_interval,
-    prepare_references,
-)
+from qdtheory import text
+from qdtheory.text import as_corpus, bleu, bleu_scores, jackknife_interval
 from qdtheory.text.checks import require_choice, require_positive, require_whole
 
 
@@ -79,7 +74,7 @@ def test_arrays_entry_by_entry():
 def test_it_covers_bleu_with_fixed_references():
     space = qd.TextSpace(vocab_size=4, lengths=5)
     q = np.asarray(qd.oracle(space, 5, 1.0, 8))
-    references = prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
+    references = text.prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
     metric = partial(bleu, references=references, max_order=2, smoothing=None)
     exact = q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
     rng, covered = np.random.default_rng(1), 0

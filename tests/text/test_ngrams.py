@@ -1,13 +1,9 @@
 """Pooled n-gram metrics: against counting by hand and against whole spaces."""
 
+import itertools
 from fractions import Fraction
 from functools import partial
-from itertools import (
-    combinations,
-    combinations_with_replacement,
-    permutations,
-    product,
-)
+from itertools import combinations, permutations, product
 from math import lcm
 from typing import get_args
 
@@ -137,13 +133,13 @@ def test_a_table_stands_for_its_texts():
 @pytest.mark.claim("N13.28")
 def test_distinct_does_not_fall_with_the_order_in_lots_of_one_length():
     short = [*product("ab", repeat=4)]
-    for lot in combinations_with_replacement(short, 3):
+    for lot in itertools.combinations_with_replacement(short, 3):
         kinds = [len(frequencies(lot, n)) for n in range(1, 5)]
         shares = [Fraction(k, 3 * (5 - n)) for n, k in enumerate(kinds, 1)]
         assert shares == sorted(shares)
     assert [distinct(lot, n) for n in range(1, 5)] == [*map(float, shares)]
     of_two_lengths = [text[:n] for text in short for n in (2, 4)]
-    for lot in combinations_with_replacement(of_two_lengths, 2):
+    for lot in itertools.combinations_with_replacement(of_two_lengths, 2):
         counts = counted(lot, 1), counted(lot, 2)
         one, two = (Fraction(len(c), c.total()) for c in counts)
         assert two >= one / 2
