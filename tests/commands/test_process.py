@@ -1,7 +1,6 @@
 """A command ends with one line and its status, however it ends."""
 
 import gzip
-import json
 import os
 import random
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 import fuzz
 import pytest
 from calls import call
+from processes import python
 
 from qdtheory.commands import process
 from qdtheory.text import files
@@ -20,17 +20,19 @@ from qdtheory.text import files
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 COMMAND = [sys.executable, "-m", "qdtheory"]
 ASCII = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "COLUMNS": "80"}
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def ran(*arguments, **options):
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.run([*COMMAND, *arguments], text=True, **options)
+    return subprocess.run([*COMMAND, *arguments], text=True, **PIPES | options)
 
 
 def in_shell(first, *arguments):
     """Run a shell's command, then ours in its place."""
     script = ["sh", "-c", f'{first} && exec "$@"', "sh", *COMMAND, *arguments]
-    return subprocess.run(script, capture_output=True, text=True)
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (1, "")
+    return result.stderr
 
 
 @pytest.mark.slow
@@ -52,8 +54,7 @@ end_at_interrupts()
 os.kill(os.getpid(), signal.SIGINT)
 print("alive")
 """
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True)
-    assert (result.returncode, result.stdout) == (0, b"alive\n")
+    assert python("-c", script) == "alive\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -73,54 +74,31 @@ def test_a_closed_pipe_is_no_error_to_tell():
     assert (result.returncode, result.stderr) == (1, "")
 
 
-def test_a_name_that_the_encoding_lacks_is_escaped():
+def test_the_surroundings_change_no_number_and_escape_a_name(tmp_path):
     result = ran("evaluate", "élan.txt", "--references", "x", env=ASCII)
-    assert result.returncode == 1
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith("qdtheory: ")
-    assert result.stderr.count("\n") == 1
-
-
-SURROUNDINGS = [
-    {"NO_COLOR": "1"},
-    {"FORCE_COLOR": "1"},
-    {"TERM": "dumb"},
-    {"COLUMNS": "20"},
-    {"COLUMNS": "40"},
-    {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"},
-]
-
-
-def test_the_surroundings_change_no_number(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("a b c d\nb c d a\na b c\n" * 3)
-    arguments = "evaluate", str(path), "--references", str(path), "--max-order", "2"
+    arguments = "evaluate", str(path), "-r", str(path), "--max-order", "2"
     whole = ran(*arguments, env=ASCII)
     assert (whole.returncode, whole.stderr) == (0, "")
-    usual = sorted(re.findall(r"\d[\d.e-]*", whole.stdout))
-    for surroundings in SURROUNDINGS:
-        result = call(*arguments, env={"COLUMNS": "80"} | surroundings)
+    nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), "/nonexistent")
+    for more in ({"FORCE_COLOR": "1"}, {"TERM": "dumb"}, {"COLUMNS": "20"}, nowhere):
+        result = call(*arguments, env={"COLUMNS": "80"} | more)
         assert (result.exit_code, result.stderr) == (0, "")
         assert "\x1b" not in result.stdout  # not a terminal, so no colours
-        assert sorted(re.findall(r"\d[\d.e-]*", result.stdout)) == usual
-
-
-@pytest.mark.slow
-def test_two_at_once_and_a_home_that_is_not_there():
-    environment = os.environ | {"HOME": "/nonexistent"}
-    check = [*COMMAND, "check", "--pair", "LL-NRR", "--json"]
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    both = [subprocess.Popen(check, env=environment, **options) for _ in range(2)]
-    (one, quiet), other = (process.communicate() for process in both)
-    assert other == (one, quiet)
-    assert quiet == b""
-    assert json.loads(one)["compatible"] is False
+        usual, numbers = (
+            sorted(re.findall(r"\d[\d.e-]*", x.stdout)) for x in (whole, result)
+        )
+        assert numbers == usual
 
 
 def test_the_module_is_the_command():
-    assert ran("--version").stdout.startswith("qdtheory ")
     script = Path(sys.executable).with_name("qdtheory")
-    installed = subprocess.run([script, "--version"], capture_output=True)
-    assert installed.stdout.decode() == ran("--version").stdout
+    installed = subprocess.run([script, "--version"], capture_output=True, text=True)
+    assert installed.stdout.startswith("qdtheory ")
+    assert installed.stdout == ran("--version").stdout
 
 
 @pytest.mark.parametrize(
@@ -128,7 +106,6 @@ def test_the_module_is_the_command():
     [
         (MemoryError(), "there is not enough memory for this; ask for less at a time"),
         (OSError(28, "No space left on device"), "standard output: No space left"),
-        (FileNotFoundError(2, "No such file", "p.txt"), "p.txt: No such file"),
         (FileNotFoundError(2, "No such file", "a\nb"), "'a\\nb': No such file"),
         (OSError(2, "No such file"), "No such file"),
         (ZeroDivisionError("a\nb"), "ZeroDivisionError: a b; QDTHEORY_DEBUG=1 shows"),
@@ -146,66 +123,48 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, line):
         process._status()
 
 
-PACKED = {
-    "line": open,
-    "gzip": partial(gzip.open, compresslevel=1),
-    "zstd": zstd.open,
-}
+PACKED = {"line": open, "gzip": partial(gzip.open, compresslevel=1), "zstd": zstd.open}
+SLOW = [pytest.param(x, marks=pytest.mark.slow) for x in PACKED]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("endless", "lines"),
-        *(pytest.param(x, marks=pytest.mark.slow) for x in PACKED),
-    ],
-)
+@pytest.mark.parametrize("name", ["endless", "lines", *SLOW])
 def test_texts_without_end_are_refused_in_bounded_memory(tmp_path, name):
     """A device, a line of 300 MB, and packed files that hold two gigabytes."""
-    path, limit = tmp_path / "text", "16 MiB"
+    path, limit = tmp_path / "text", "1 GiB" if name == "lines" else "16 MiB"
     match name:
         case "endless":
             path = Path("/dev/zero")
         case "lines":
             path.touch()
             os.truncate(path, 2**31)
-            limit = "1 GiB"
         case _:
             letter = b"a" if name == "line" else b"\0"
             with PACKED[name](path, "wb") as file:
                 for _ in range(300 if name == "line" else 2048):
                     file.write(letter * 2**20)
     script = """
-import resource, sys
+import resource
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)
 from qdtheory.commands.process import main
 main()
 """
-    result = subprocess.run(
-        [sys.executable, "-c", script, "evaluate", path, "--references", path],
-        capture_output=True,
-        text=True,
-        timeout=60,  # it does not read on and on
-    )
+    arguments = [sys.executable, "-c", script, "evaluate", path, "--references", path]
+    # In so many seconds: it does not read on and on.
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith(f"qdtheory: {path}")
     assert limit in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_a_removed_folder_is_one_line(tmp_path):
+def test_a_folder_that_is_gone_and_a_closed_standard_input_are_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     leave = f"cd {gone} && rmdir {gone}"
-    result = in_shell(leave, "evaluate", "a", "--references", "b")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "qdtheory: b: No such file or directory\n"
-
-
-def test_standard_input_can_be_closed(tmp_path):
+    said = in_shell(leave, "evaluate", "a", "--references", "b")
+    assert said == "qdtheory: b: No such file or directory\n"
     path = tmp_path / "references.txt"
     path.write_text("a b c d\nb c d a\nc d a b\n")
-    arguments = "evaluate", "-", "--references", str(path), "--json"
-    closed = in_shell("exec 0<&-", *arguments)
-    assert closed.returncode == 1
-    assert closed.stderr == "qdtheory: -: there is no standard input; give a file\n"
+    for more in ("--references", str(path)), ("--prompts",):
+        said = in_shell("exec 0<&-", "evaluate", "-", *more)
+        assert said == "qdtheory: -: there is no standard input; give a file\n"

@@ -1,14 +1,14 @@
 """Wrong answers are refused, and mistakes that many make recognised, with a reason."""
 
 import math
-import subprocess
-import sys
 from fractions import Fraction
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from processes import python
 
 from qdtheory.course import check
 from qdtheory.course.answers.common import temper_tokens
@@ -45,19 +45,17 @@ def test_an_unknown_exercise_is_named_with_those_there_are():
         check("99.1", None)
 
 
-def test_numpy_imports_at_its_first_call_where_an_expression_calls_it():
-    # In this process it has imported all.
-    code = "from qdtheory.course.exercises import evaluated; "
-    code += "import numpy; names = {'np': numpy}; "
-    code += "evaluated('(lambda x: x.mean())(np.ones(2))', names)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_an_exercise_loads_the_answers_of_its_own_lecture():
-    code = "import sys; from qdtheory.course import check; check('04.0', 1); "
-    code += "print(*sorted(m for m in sys.modules if 'answers.' in m))"
-    of = {"args": [sys.executable, "-c", code], "check": True, "text": True}
-    *_, loaded = subprocess.run(**of, stdout=subprocess.PIPE).stdout.splitlines()
+def test_a_process_loads_the_answers_of_one_lecture_and_what_numpy_imports_late():
+    # In this process NumPy has imported all.
+    script = """
+import sys, numpy
+from qdtheory.course import check
+from qdtheory.course.exercises import evaluated
+evaluated("(lambda x: x.mean())(np.ones(2))", {"np": numpy})
+check("04.0", 1)
+print(*sorted(m for m in sys.modules if "answers." in m))
+"""
+    *_, loaded = python("-c", script).splitlines()
     answers = "qdtheory.course.answers."
     assert loaded.split() == [f"{answers}common", f"{answers}lecture_04"]
 
@@ -75,36 +73,25 @@ def temper_unordered(p, beta):
     return temper_tokens(p, beta)[[0, 2, 1, 3]]
 
 
-# What a reader might type, and what is said: first some mistakes that many make.
+# What a reader might type, and what is said, beside the mistakes of the table.
 SAID = [
-    ("01.0", 64, "64 texts have exactly three"),
-    ("01.1", lambda p, beta: p**beta / (p**beta).sum(), "these are whole texts"),
-    ("03.0", np.float32(2 / 3), "a weight of -2 squares"),
-    ("04.1", lambda q, p: sum((q**4 - p**4) / 4 - p**3 * (q - p)), "these are the"),
-    ("04.2", "log(x)", "log(x) fits SE alone"),
-    ("04.2", "log(x)+x", "close: CR counts half"),
-    ("04.2", "2*x + 0", "2*x fits NRR alone"),
-    ("12.1", lambda shares: -(shares.mean(axis=0) ** 2).sum(), "this is the plug-in"),
-    ("24.1", 50.0, "the loss is a share"),
     ("03.2", [0.2] * 5, "[0.2, 0.2, 0.2, 0.2, 0.2]: all are equal, which every pair"),
-    ("03.2", [0.5, 0.5], "2 numbers, expected 5 probabilities"),
     ("03.2", [0.5, 0.5, 0, 0, 0], "a probability is 0, expected five positive"),
+    ("03.2", [0.5, 0.2, 0.1, 0.1, 0.1], "below the frontier: the optimum at weight "),
+    ("03.2", [*[0.2001] * 4, 0.1996], "they differ by 0.0005, expected .001 or more"),
     ("04.2", 2, 'expected a formula in x as text, like "sqrt(x)"'),
     ("04.2", lambda x: 3 * x, "the pair is incompatible: g' is not a falling line"),
     ("04.2", "x**3", "the pair is incompatible: g' is not a falling line in this f"),
-    ("04.3", "A", "A, expected with it the claim that refutes it: 'A N1.1'"),
     ("04.3", "A T3.1", "expected another statement, or another claim"),
-    ("04.3", "B T3.12", "expected another statement, or another claim"),
-    ("04.3", "T3.12", "expected a letter and a claim"),
     ("05.2", [1.0, *[0] * 7], "a bigram has 1, expected 1/4"),
-    ("05.2", [1 / 8] * 8, "0 of the mass is moved, expected 1/4"),
+    ("05.2", np.array([1, 1, 0, 1, 1, 2, 1, 1]) / 8, "moved, expected 1/4 or more"),
     ("01.2", [0.4, 0.1, 0.3, 0.2], "a and b are equally likely first tokens"),
     ("01.2", [0.5, 0.2, 0.2, 0.1], "the greedy text has 1 of the mode's probability"),
+    ("01.2", [0.25 + 1e-12, 0.25, 0.5 - 1e-12, 0], "equally likely first tokens"),
+    ("01.2", [0.2525, 0.2525, 0.495, 0], "has 0.5101 of the mode's probability"),
     ("02.2", [0, -1], "g'' is -3.3 at .55, expected 0 or more: g is not convex"),
     ("02.2", (-3, 2), "g is not rational: "),
-    ("03.2", [0.5, 0.2, 0.1, 0.1, 0.1], "below the frontier: the optimum at weight "),
     ("06.2", [np.eye(3), [0.25] * 4], "K has shape (3, 3), expected (4, 4)"),
-    ("06.2", [np.eye(4), [0.25] * 4], "changes by 0 and diversity by 0, expected neit"),
     ("06.2", [2 * np.eye(4), [0.25] * 4], "K has not 1 on its diagonal"),
     ("06.2", [np.eye(4) - np.eye(4)[::-1], [0.25] * 4], "entry outside [0, 1]"),
     ("06.2", [np.triu(np.ones((4, 4))), [0.25] * 4], "K is not symmetric"),
@@ -113,40 +100,12 @@ SAID = [
     ("08.2", [0.5, 0.3, 0.15, 0.05], "diversity by 0, expected both to rise"),
     ("09.2", [[1 / 8] * 8] * 2, "they are 0 apart, expected .2"),
     ("09.2", [[1 / 8] * 8, [1, *[0] * 7]], "a bigram is 0.75 likelier in one"),
-    ("01.0", 85, "that counts the empty text too"),
-    ("01.0", "84 x", "expected one number, such as 2/3 or .667; Python computes"),
-    ("01.1", lambda p, beta: p, "P comes back as it was"),
-    ("01.1", temper_unordered, "the right numbers in another order"),
-    ("01.1", np.full(4, 0.25), "expected a function: its name, without arguments"),
-    ("01.2", [0.25 + 1e-12, 0.25, 0.5 - 1e-12, 0], "equally likely first tokens"),
-    ("01.2", [0.2525, 0.2525, 0.495, 0], "has 0.5101 of the mode's probability"),
-    ("01.3", "A and C N1.15", "expected a letter and a claim"),
-    ("01.3", "C N1.14 N1.15", "expected another statement, or another claim"),
-    ("03.0", 94.1, "100 times the right value: these are percent"),
-    ("03.0", 0.9, "close; give the term, or more digits"),
-    ("03.0", 0.64, "divide by the sum"),
-    ("03.1", lambda p: -7.5, "right for one mode"),
-    ("03.1", lambda p: -1.5 / (p[0] - p[1]), "right for one mode"),
-    ("03.1", lambda p: "-7.5", "gave -7.5, expected numbers, not text"),
-    ("03.2", [*[0.2001] * 4, 0.1996], "they differ by 0.0005, expected .001 or more"),
-    ("03.2", 0.2, "1 numbers, expected 5 probabilities"),
-    ("04.1", lambda q, p: 0 * q.sum(), "too small"),
-    ("05.1", lambda n, t: 0.0, "too large for some arguments, too small for"),
-    ("05.2", np.array([1, 1, 0, 1, 1, 2, 1, 1]) / 8, "moved, expected 1/4 or more"),
-    ("06b.0", 0.75, "too small"),
-    ("06b.1", lambda q, k: (q * (1 - q) ** (k - 1)).sum(), "all k draws must miss"),
-    ("08.1", 1 - 0.1 * 0.99**99, "there are 100 references beside the candidate"),
-    ("08.1", 0.96513215599, "close, but off by 0.002"),
-    ("09.1", lambda p: (p + 1 / 4) / 2, "too small"),
-    ("09.1", lambda p: np.round((p + 1 / p.size) / 2, 6), "3e-07; do not round"),
     ("09.2", [1, *[0] * 7], "expected two rows of eight numbers"),
-    ("20.1", 0.03333, "the step ascends"),
-    ("20.2", lambda d: -2 / d, "it is to be 0 at D = 1/2"),
+    ("01.1", temper_unordered, "the right numbers in another order"),
     ("20.3", "log(D)", "-0.6931 at D = .5, expected 1"),
     ("20.3", lambda d: 1 + (d > 0.6) * 2, "right at both values, but the objective is"),
     ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
     ("20.3", 3, 'expected a formula of D as text, like "log(D)", or a function'),
-    ("13.3", [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], "2 numbers, expected 3"),
     ("14.3", [[1 / 8] * 8], "expected (p, q), each eight numbers of sum 1"),
 ]
 
@@ -165,54 +124,37 @@ def top_gap(p):
 
 
 HALVES = [0.5, 0, 0.25, 0.25], [0, 0.5, 0.25, 0.25]
+UNLIKE = {"aa": 0.251, "ba": 0.499, "ab": 0.25, "bb": 0}
 # Right answers as different people type them.
 RIGHT = [
-    *[("04.2", text) for text in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")],
-    ("04.2", lambda x: np.log(x) + 2 * x),
-    ("04.2", lambda x: math.log(x) + 2 * x),
-    ("04.2", lambda x: jax.numpy.log(x) + 2 * x),
-    ("20.3", "1 + 2*log(D/(1-D))"),
-    ("20.3", "1 + 2 logit(D)"),
-    ("20.3", "2 ln(D/(1 - D)) + 1"),
-    ("20.3", r"1 + 2\log\frac{D}{1 - D}"),
-    ("20.3", lambda d: 1 + 2 * np.log(d / (1 - d))),
+    *(("04.2", x) for x in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")),
+    *(
+        ("04.2", lambda x, log=log: log(x) + 2 * x)
+        for log in (np.log, math.log, jnp.log)
+    ),
+    *(("20.3", x) for x in ("1 + 2*log(D/(1-D))", r"1 + 2\log\frac{D}{1 - D}")),
     ("20.3", lambda d: 1 + 2 * jax.scipy.special.logit(d)),
-    *[("07.0", answer) for answer in (2 / 3, "2/3", 0.667, Fraction(2, 3), ".67")],
-    ("09.0", "-1/50"),
-    *[("09.0", text) for text in ("-2%", "-0.02", "\N{MINUS SIGN}1/50")],
-    *[("03.0", answer) for answer in ("94.1%", "94 %", "0,941", "= 16/17", [16 / 17])],
-    ("20.1", np.float32(-1 / 30)),
-    ("20.1", jax.numpy.array(-1 / 30, "float32")),
+    ("09.0", "\N{MINUS SIGN}1/50"),
+    *(("03.0", x) for x in ("94.1%", "0,941", "= 16/17", ".64/.68", [16 / 17])),
+    *(("20.1", x) for x in (np.float32(-1 / 30), jnp.array(-1 / 30, "float32"))),
     ("01.1", lambda p, beta: temper_tokens(p, beta).reshape(2, 2)),
     ("01.1", lambda p, beta: dict(zip("abcd", temper_tokens(p, beta), strict=True))),
     ("01.1", lambda p, beta=1.0: temper_tokens(p, beta).astype("float32")),
-    ("01.2", "0.251, 0.25, 0.499, 0"),
-    ("01.2", [[0.251, 0.25], [0.499, 0]]),
-    ("01.2", {"aa": 0.251, "ab": 0.25, "ba": 0.499, "bb": 0}),
-    ("01.2", {"aa": 0.251, "ba": 0.499, "ab": 0.25, "bb": 0}),
-    ("01.2", pd.Series({"aa": 0.251, "ba": 0.499, "ab": 0.25, "bb": 0})),
-    ("01.2", [0, 0.499, 0.25, 0.251]),
+    *(("01.2", x) for x in ("0.251, 0.25, 0.499, 0", [[0.251, 0.25], [0.499, 0]])),
+    *(("01.2", x) for x in (UNLIKE, pd.Series(UNLIKE), [0, 0.499, 0.25, 0.251])),
     ("03.1", lambda p: [-1.5 / (p == p.max()).sum() ** 2 / top_gap(p)]),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
     ("03.2", "[1/4, 1/4, 1/4, 1/8, 1/8]"),
-    ("03.2", np.float32([0.6, 0.1, 0.1, 0.1, 0.1])),
-    ("03.2", np.array([[0.6, 0.1, 0.1, 0.1, 0.1]])),
+    ("03.2", np.array([np.float32([0.6, *[0.1] * 4])])),
     ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
-    ("08.2", "0.51, 0.28, 0.16, 0.05"),
     ("08.2", [Fraction(51, 100), Fraction(28, 100), Fraction(16, 100), 0.05]),
     ("09.1", lambda p: ((x + 1 / len(p)) / 2 for x in p)),
     ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
     ("09.2", {"P": np.eye(8)[2], "Q": np.eye(8)[5]}),
-    *[("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])],
-    ("07.2", ("to be or not", "to be", "here we go again now")),
-    ("07.2", {"candidate": "aaaa", "reference": "aa", "another": "bbbbb"}),
-    ("18.4", "C N18.13"),
-    ("22.3", np.float32([0.4, 0.2, 0.3, 0.1])),
+    *(("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])),
     ("22.3", {"aa": 0.4, "bb": 0.1, "ab": 0.2, "ba": 0.3}),
-    *[("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")],
-    ("04.0", "-2"),
-    ("03.0", ".64/.68"),
+    *(("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")),
 ]
 
 
@@ -220,26 +162,6 @@ RIGHT = [
 def test_a_right_answer_is_right_in_any_spelling(exercise, answer, capsys):
     check(exercise, answer)
     assert capsys.readouterr().out == f"{exercise} right\n"
-
-
-SPELLINGS = ["A T3.12", "a, t3.12", " A: T3.12 ", ("A", "T3.12"), "T3.12 A"]
-SPELLINGS += ["A: a claim (T3.12)", "a because of t3.12, by a search", "A T 3.12"]
-SPELLINGS += ["A, refuted by T3.12.", "Statement A is wrong (a claim, T3.12)"]
-
-
-@pytest.mark.parametrize("answer", SPELLINGS)
-def test_a_letter_and_its_claim_are_right_however_they_are_typed(answer, capsys):
-    check("04.3", answer)
-    assert capsys.readouterr().out == "04.3 right\n"
-
-
-HEDGED = ["A or B, T3.12", "A/B T3.12", "A B T3.12", "not A but T3.12"]
-
-
-@pytest.mark.parametrize("answer", HEDGED)
-def test_a_vote_for_two_letters_or_none_is_refused(answer, capsys):
-    check("04.3", answer)
-    assert "expected a letter and a claim" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

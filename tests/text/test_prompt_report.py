@@ -1,5 +1,7 @@
 """Tests over prompts, their variance by numbers of outputs, and what is said."""
 
+import csv
+import json
 from dataclasses import replace
 from itertools import product
 
@@ -12,12 +14,10 @@ from qdtheory import text
 from qdtheory.support.records import Estimate
 from qdtheory.text.prompt_report import moments
 
-WORLD = 64
-
 
 def world(num_prompts, rng):
     """The laws of 64 answers to some prompts, most of them of a few answers."""
-    return rng.dirichlet(np.full(WORLD, 0.1), num_prompts)
+    return rng.dirichlet(np.full(64, 0.1), num_prompts)
 
 
 def sharper(laws, power=1.6):
@@ -37,9 +37,8 @@ def trial(num_prompts, number, seed, power=1.6, kernels=("exact match",)):
     rng = np.random.default_rng(seed)
     laws = world(num_prompts, rng)
     ours, other = drawn(laws, number, rng), drawn(sharper(laws, power), number, rng)
-    return text.evaluate_prompts(
-        {"P": ours, "sharper": other}, drawn(laws, 1, rng), kernels
-    )
+    both, real = {"P": ours, "sharper": other}, drawn(laws, 1, rng)
+    return text.evaluate_prompts(both, real, kernels)
 
 
 @pytest.fixture(scope="module")
@@ -55,25 +54,26 @@ def test_the_test_is_a_paired_t_test(report):
     ends = expected.confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == pytest.approx([*ends])
     assert found.effect == pytest.approx(expected.statistic / np.sqrt(300))
-    assert found.closer == "P"
     turned = report.compare("sharper", "P", "exact match")
-    assert turned.closer == "P"
+    assert found.closer == turned.closer == "P"
     assert turned.difference.value == -found.difference.value
     # The same scores, as exact match of one token is its relative frequency.
     assert report.compare("P", "sharper").kernel == "1-grams"
     assert report.compare("P", "sharper").p_value == pytest.approx(found.p_value)
 
 
-def test_equal_scores_tell_nothing():
-    outputs = [["a b c d", "a c b", "e"], ["b b a", "b", "a b"]]
-    backwards = [row[::-1] for row in outputs]  # other sums, but for rounding
-    report = text.evaluate_prompts({"a": outputs, "b": backwards}, [["a e"], ["b"]])
-    for test in report.comparisons:
-        assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
-        assert test.closer is None
-        assert np.isinf(test.plan()[3].apart)
-        assert str(test).startswith("Nothing is told of a and b by")
-    assert "by outputs a prompt" not in report.to_text()
+def test_equal_scores_tell_nothing_and_are_both_the_highest():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
+        sides = {"a": ours, "b": [row[::-1] for row in ours]}  # the same but rounding
+        report = text.evaluate_prompts(sides, [["a b c"]] * 3)
+        for test in report.comparisons:
+            assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
+            assert test.closer is None
+            assert np.isinf(test.plan()[5].apart)
+            assert str(test).startswith("Nothing is told of a and b by")
+        assert [row[-1][1] for row in report.cells().values()] == ["*", "*"]
 
 
 def test_one_difference_for_all_prompts_tells_nothing():
@@ -93,15 +93,6 @@ def test_one_difference_for_all_prompts_tells_nothing():
     assert near.compare("a", "b").p_value == 1
 
 
-def test_equal_scores_are_both_the_highest():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
-        sides = {"a": ours, "b": [row[::-1] for row in ours]}
-        cells = text.evaluate_prompts(sides, [["a b c"]] * 3, "1-grams").cells()
-        assert [row[2][1] for row in cells.values()] == ["*", "*"]
-
-
 def test_variances_within_a_prompt_are_unbiased():
     """Enumerated: zeta of Hoeffding, and with them the variance at other numbers."""
     rng = np.random.default_rng(2)
@@ -111,18 +102,13 @@ def test_variances_within_a_prompt_are_unbiased():
     h = near[:, None] + near - gram
     mean = p @ h @ p
     zeta = np.array([p @ (h @ p) ** 2 - mean**2, p @ h**2 @ p - mean**2])
-
-    def over_samples(k):
+    for k in (2, 3, 4, 5):
         samples = np.array([*product(range(3), repeat=k)])
         rows = [moments(gram[np.ix_([*x, *real], [*x, *real])], k) for x in samples]
-        return p[samples].prod(axis=1), np.array(rows)
-
-    for k in (4, 5):
-        chances, found = over_samples(k)
-        assert chances @ found[:, 3:] == pytest.approx(zeta)
+        chances, found = p[samples].prod(axis=1), np.array(rows)
+        if k > 3:
+            assert chances @ found[:, 3:] == pytest.approx(zeta)
         assert chances @ found[:, 2] == pytest.approx(mean)
-    for k in (2, 3, 4, 5):
-        chances, found = over_samples(k)
         variance = chances @ found[:, 2] ** 2 - mean**2
         expected = (4 * (k - 2) * zeta[0] + 2 * zeta[1]) / (k * (k - 1))
         assert variance == pytest.approx(expected)
@@ -140,16 +126,26 @@ def test_variances_at_other_numbers_of_outputs_are_those_of_drawing_as_many():
         assert found.variances[k] == pytest.approx(again.variances[k], rel=0.1)
 
 
+def test_variances_at_other_numbers_of_outputs_follow_hoeffding():
+    report = trial(200, 6, 1)
+    found, spreads = report.compare("P", "sharper"), [*report.spreads.values()]
+
+    def noise(k):
+        """Of both candidates, for given prompts."""
+        both = ((4 * (k - 2) * a + 2 * b) / (k * (k - 1)) for ((a, b),) in spreads)
+        return sum(x.mean() for x in both)
+
+    own = found.difference.standard_error**2 * 200
+    expected = {k: own - noise(6) + noise(k) for k in (2, 4, 6, 8, 16, 32)}
+    assert found.variances == pytest.approx(expected)
+
+
 def test_few_outputs_plan_for_their_own_number_only():
-    report = trial(100, 3, 0)
-    assert [*report.compare("P", "sharper").plan()] == [3]
-    said = " ".join(report.to_text().split())
-    assert "with fewer than 4 of them now, for these alone" in said
+    assert [*trial(100, 3, 0).compare("P", "sharper").plan()] == [3]
     # Of unequal numbers, some of them fewer, none is.
     sides = {"a": [["1", "2"], ["3"] * 9], "b": [["1", "3"], ["2", "3"]]}
     uneven = text.evaluate_prompts(sides, [["1"], ["3"]], "exact match")
     assert uneven.compare("a", "b").plan() == {}
-    assert "prompts of 2 outputs show" not in uneven.to_text()
     # Of unequal numbers all are reckoned, for the fewest too.
     rng = np.random.default_rng(0)
     laws = world(50, rng)
@@ -160,14 +156,13 @@ def test_few_outputs_plan_for_their_own_number_only():
     assert (np.diff([*mixed.variances.values()]) <= 0).all()
 
 
-@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("power", [0.5, 0.95])
 def test_a_plan_has_its_power_by_the_noncentral_t(power):
     """And without one prompt in 50, it has less."""
     for effect in (0.03, 0.2, 0.5, 1.0):
         d = Estimate(effect, effect - 0.1, effect + 0.1, 0.05)
-        test = text.PromptComparison(
-            *("a", "b", "exact match", d, effect, 0.01, 100, 8, {8: 1.0}, 0.95)
-        )
+        known = "a", "b", "exact match", d, effect, 0.01, 100, 8, {8: 1.0}, 0.95
+        test = text.PromptComparison(*known)
         size = test.plan(power)[8]
 
         def chance(n, effect=effect):
@@ -182,56 +177,38 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
     refused(("power: expected a number between 0 and 1", test.plan, 1.2))
 
 
-def test_who_is_closer_is_said_in_words(report):
-    closer, *_, not_said = report.conclusions
-    size = report.compare("P", "sharper", "exact match").plan()[8].apart
-    assert closer.startswith(
-        "P is closer than sharper to what people write by exact match: difference 0."
-    )
-    end = f"about {size:,.0f} prompts of 8 outputs show such a difference with "
-    assert closer.endswith(f"{end}probability 0.8.")
-    assert "beams" in not_said
-    few, _ = trial(10, 4, 0).conclusions
-    assert few.startswith("Neither of P and sharper is shown")
-
-
-def test_the_report_as_text_and_tables(report):
-    shown = report.to_text(80)
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "P, sharper: exact match" in shown
-    row = next(x for x in shown.splitlines() if x.startswith("exact match score"))
-    assert row.count("*") == 1
-    assert "**" in report.to_markdown()
-    assert report.to_latex().startswith("% Higher is better")
-    header, first, *_, last = report.to_csv().splitlines()
-    assert header == "candidate,metric,value,low,high,standard_error,p_value"
-    assert float(first.split(",")[2]) == report["P"]["exact match quality"].value
-    test = report.comparisons[-1]
-    assert last.startswith(f"P - sharper,{test.kernel} score,{test.difference.value},")
-    assert float(last.rpartition(",")[2]) == test.p_value
-    assert len(report.to_frame()) == 12
-    page = report._repr_html_()
-    assert page.count("<tr>") == 7
-    assert "P is closer than sharper" in page
-    told = report._plain()
+def test_every_format_holds_the_same_numbers(report):
+    rows, told = [*csv.DictReader(report.to_csv().splitlines())], report._plain()
+    assert told == json.loads(report.to_json())
     values = told["values"]["sharper"]
     assert [*values] == [*report.metrics]
     assert values["1-grams score"] == report.scores["sharper"][-1].tolist()
-    assert told["candidates"]["P"]["1-grams score"]["value"] > 0
-    assert len(told["comparisons"]) == 2
-    plan = report.compare("P", "sharper", "exact match").plan()
-    assert told["comparisons"][0]["plan"]["8"]["apart"] == plan[8].apart
-    named = text.evaluate_prompts(
-        {"a\nb": [["a", "b"], ["a", "a"]], "c": [["a", "a"], ["b", "c"]]}, [["a"]] * 2
-    )
-    assert max(map(len, named.to_text(60).splitlines())) <= 60
-    strange = text.evaluate_prompts({"<b>": [["a", "b"]] * 2}, [["a"]] * 2)
+    for row, line in zip(rows, report.to_frame().to_dict("records")):
+        name, metric = row["candidate"], row["metric"]
+        value = report[name][metric].value
+        found = told["candidates"][name][metric]["value"], line["value"]
+        assert [float(row["value"]), *found] == [value] * 3
+    for row, x, found in zip(rows[12:], report.comparisons, told["comparisons"]):
+        assert row["candidate"] == "P - sharper"
+        assert row["metric"] == f"{x.kernel} score"
+        assert float(row["p_value"]) == found["p_value"] == x.p_value
+        assert found["plan"]["8"]["apart"] == x.plan()[8].apart
+    shown = [report.to_text(200), report.to_markdown(), report._repr_html_()]
+    for form in shown:
+        for cells in report.cells().values():
+            assert all(cell in form.replace("*", "") for cell, _ in cells)
+    size = report.comparisons[0].plan()[8].apart
+    said = report.conclusions[0]
+    assert said.startswith("P is closer than sharper to what people write by exact mat")
+    assert f"about {size:,.0f} prompts of 8 outputs show such" in said
+    assert trial(10, 4, 0).conclusions[0].startswith("Neither of P and sharper is sho")
+    strange = text.evaluate_prompts({"<b>\n": [["a", "b"]] * 2}, [["a"]] * 2)
     assert "<b>" not in strange._repr_html_().replace("<b>1", "")
-    assert "*" not in strange.to_text()
+    assert max(map(len, strange.to_text(60).splitlines())) <= 60
 
 
 def test_unknown_names_are_told(report):
-    refused(("expected two candidates", report.compare, "P", "P"), error=ValueError)
+    refused(("expected two candidates", report.compare, "P", "P"))
     refused(
         ("no candidate is called 'Q'", report.compare, "P", "Q"),
         ("no kernel is called '3-grams'", report.compare, "P", "sharper", "3-grams"),
@@ -246,10 +223,8 @@ def test_unknown_names_are_told(report):
 @pytest.mark.parametrize(("num_prompts", "number"), [(100, 2), (300, 4), (100, 8)])
 def test_the_level_is_that_of_the_test(num_prompts, number):
     """Two candidates of one law, 1,000 times: .05 has a deviation of .007."""
-    tests = (
-        trial(num_prompts, number, [5, num_prompts, seed], power=1)
-        for seed in range(1000)
-    )
+    seeds = ([5, num_prompts, seed] for seed in range(1000))
+    tests = (trial(num_prompts, number, seed, power=1) for seed in seeds)
     told = np.mean([x.compare("P", "sharper").p_value < 0.05 for x in tests])
     assert 0.03 <= told <= 0.07
 

@@ -52,7 +52,7 @@ def common(a, b):
 
 
 @pytest.mark.claim("N25.14")
-@pytest.mark.parametrize("longest", [5, 64, 65, 140])
+@pytest.mark.parametrize("longest", [5, 64, 65])
 def test_subsequences_of_one_and_several_words_of_bits(longest):
     rng = np.random.default_rng(longest)
     sizes = [longest, *rng.integers(0, longest + 1, 9)]
