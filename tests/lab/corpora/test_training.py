@@ -1,4 +1,4 @@
-"""Fitted models: their loss, their end, their scores; checkpoints that survive a kill."""
+"""Fitted models: their loss, end and scores; checkpoints that survive a kill."""
 
 import io
 import os
@@ -212,9 +212,10 @@ def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, momen
             os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
         raise Stopped
 
-    with monkeypatch.context() as patched, pytest.raises(Stopped):
+    with monkeypatch.context() as patched:
         patched.setattr(os, moment, killed)
-        steps_of(file)
+        with pytest.raises(Stopped):
+            steps_of(file)
     unfinished = tmp_path / "model.npz.unfinished"
     assert {*tmp_path.iterdir()} == {file, unfinished}
     with np.load(file) as archive:
