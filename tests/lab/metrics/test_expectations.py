@@ -11,11 +11,17 @@ import pytest
 from flint import fmpz_mat
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lab import corpora, metrics
+from lab import metrics
 from lab.corpora.compression import lz78_bits, lz78_phrases
 from lab.metrics.since_2020 import compression_table
-from models import assert_compiles_and_batches, assert_slope, oracle
-from models import random_distribution, sentence_bleu, sentences
+from models import (
+    assert_compiles_and_batches,
+    assert_slope,
+    oracle,
+    random_distribution,
+    sentence_bleu,
+    sentences,
+)
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.linalg import logm
