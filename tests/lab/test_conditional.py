@@ -16,6 +16,7 @@ from lab.conditional import (
     transport_bound,
 )
 from models import oracle
+from numpy.testing import assert_allclose
 from referees.conic import DIVERSITIES, most_gained
 from refusals import refused
 from scipy.optimize import brentq, linear_sum_assignment
@@ -96,7 +97,7 @@ def test_the_spread_is_the_information_in_the_joint_distribution():
         return u + pooled_diversity(qd.CR_NRR, x, weights)
 
     by_hand = weights[:, None] * (q - 2 * weights @ q)
-    np.testing.assert_allclose(jax.jit(jax.grad(total))(q), by_hand, atol=1e-15)
+    assert_allclose(jax.jit(jax.grad(total))(q), by_hand, atol=1e-15)
 
 
 AVERAGE = average_discrepancy, average_diversity
@@ -157,7 +158,7 @@ def test_a_uniform_condition_stays_uniform():
         rows = np.vstack([p, np.full(3, 1 / 3)])
         found = average_discrepancy(qd.LL_NRR, rows, np.array([0.2, 0.2, 0.6]))
         assert found.qdisc > 1e-6
-        np.testing.assert_allclose(found.q[2], 1 / 3, atol=1e-15)
+        assert_allclose(found.q[2], 1 / 3, atol=1e-15)
     assert average_discrepancy(qd.LL_NRR, np.full((2, 3), 1 / 3), HALF).qdisc == 0
 
 
@@ -206,7 +207,7 @@ def test_average_discrepancy_in_another_unit_and_at_its_ends(monkeypatch):
     # More room than the best texts need: the modes of the scores, at w = -infinity.
     pair = qd.LinearPair(lambda p: np.array([1.0, 1.0, 0.0]), qd.functions.NRR)
     found = average_discrepancy(pair, np.array([[0.9, 0.05, 0.05]]), np.ones(1))
-    np.testing.assert_allclose(found.q, [[0.5, 0.5, 0]], atol=1e-15)
+    assert_allclose(found.q, [[0.5, 0.5, 0]], atol=1e-15)
     assert found.qdisc == approx(0.05, abs=1e-15)
     # Rounded up by some 20 units in the last place of the scores.
     assert 0 <= found.upper_bound - found.qdisc <= 1e-14
@@ -257,7 +258,7 @@ def test_transport_of_two_conditions_is_sorting(pair):
         slack = plan.evidence.conditions[:, None] + plan.evidence.texts - rewards
         assert slack.min() >= -1e-14
         assert abs(slack[plan.q > 0]).max() <= 1e-12
-        np.testing.assert_allclose(weights @ plan.q, pool, atol=1e-14)
+        assert_allclose(weights @ plan.q, pool, atol=1e-14)
         # Of little dependence the gain is in proportion to it, of none it is none; the
         # next term is of order t, with second derivatives of up to 1 / p^2.
         rate = by_sorting(
@@ -339,14 +340,14 @@ def test_what_f_does_not_see_cannot_be_exchanged():
     lead = seen @ seen / 2 - (pool @ seen - (pool**2).sum(axis=1) / 2)
     # Half the squared distance from the pool of P is lost.
     lost = ((pool - HALF @ p) ** 2).sum(axis=1) / 2
-    np.testing.assert_allclose(lead, lost, atol=1e-15)
+    assert_allclose(lead, lost, atol=1e-15)
 
 
 def test_the_best_texts_where_they_are_as_diverse_as_p():
     # One mode a condition: no other pool is as diverse.
     p = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])
     found = pooled_discrepancy(qd.CR_NRR, p, np.full(3, 1 / 3))
-    np.testing.assert_allclose(found.q, np.eye(3), atol=1e-15)
+    assert_allclose(found.q, np.eye(3), atol=1e-15)
     assert found.qdisc == approx(0.12, abs=1e-15)
     # Or more diverse.
     p = np.array([[0.45, 0.5, 0.05], [0.35, 0.25, 0.4], [0.88, 0.1, 0.02]])
@@ -417,7 +418,7 @@ def test_pairwise_bleu_with_one_reference_is_a_kernel_in_every_condition():
 def test_pairwise_bleu_of_whole_texts(num_references):
     p, bleu = ORACLES[:2], qd.BleuPair(SPACE, 3, num_references, 1)
     pair = qd.SeparablePair(lambda x: 1 - (1 - x) ** num_references, qd.functions.NRR)
-    np.testing.assert_allclose(rewards_of(bleu, p), rewards_of(pair, p), atol=1e-14)
+    assert_allclose(rewards_of(bleu, p), rewards_of(pair, p), atol=1e-14)
     v = [float(average_diversity(x, p, HALF)) for x in (bleu, pair)]
     assert v[0] == approx(v[1], abs=1e-14)
     found = average_discrepancy(pair, p, HALF).qdisc

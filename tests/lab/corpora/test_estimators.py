@@ -19,6 +19,8 @@ import qdtheory as qd
 from qdtheory.text import as_corpus
 from qdtheory.text.ngrams import expected_distinct
 
+approx = pytest.approx
+
 Q, UTILITIES = np.array([0.6, 0.3, 0.1]), np.array([1.0, 5.0, 9.0])
 FEATURES = np.array([[1.0, 0], [0.6, 0.8], [0, 1]])
 
@@ -45,7 +47,7 @@ def test_estimators_of_k_draws_are_unbiased(n, k):
         *worth,
     ):
         found = expectation(n, estimate)
-        assert found == pytest.approx(float(expected), abs=1e-12)
+        assert found == approx(float(expected), abs=1e-12)
 
 
 def test_classes_are_labels_sentences_or_a_corpus():
@@ -53,7 +55,7 @@ def test_classes_are_labels_sentences_or_a_corpus():
     expected = 5 / 3
     tokens, labels = [s.split() for s in sentences], np.array([0, 0, 1])
     for classes in (sentences, tokens, labels, as_corpus(sentences)):
-        assert corpora.distinct_k(classes, 2) == pytest.approx(expected)
+        assert corpora.distinct_k(classes, 2) == approx(expected)
 
 
 @pytest.mark.parametrize("k", [1, 50, 3807])
@@ -61,7 +63,7 @@ def test_rarefaction_is_that_of_the_binomials(k):
     counts, times = np.array([1, 2, 9, 49, 300, 2000]), np.array([700, 90, 20, 3, 2, 1])
     expected = distinct_among(np.repeat(counts, times).tolist(), k)
     found = expected_distinct(counts, times, int(counts @ times), k)
-    assert found == pytest.approx(expected, rel=1e-13)
+    assert found == approx(expected, rel=1e-13)
 
 
 @pytest.mark.claim("N25.11", "N25.16")
@@ -72,7 +74,7 @@ def test_entropies_of_samples_are_biased_downwards(n):
     of_sample = corpora.vendi_score
     second = expectation(n, lambda s: 1 / of_sample(FEATURES[s], 2))
     expected = (1 - 1 / n) / float(vendi(Q, kernel, 2)) + 1 / n
-    assert second == pytest.approx(expected, abs=1e-12)
+    assert second == approx(expected, abs=1e-12)
     first = expectation(n, lambda s: np.log(of_sample(FEATURES[s])))
     assert first < float(np.log(vendi(Q, kernel)))
     bias = expectation(n, corpora.semantic_entropy) - float(qd.entropy(Q))
@@ -87,7 +89,7 @@ def test_vendi_equals_the_eigenvalues_of_the_matrix_of_cosines(order):
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
     uniform = np.full(40, 1 / 40)
     expected = float(metrics.vendi_score(uniform, unit @ unit.T, order))
-    assert corpora.vendi_score(x, order) == pytest.approx(expected, rel=1e-9)
+    assert corpora.vendi_score(x, order) == approx(expected, rel=1e-9)
 
 
 @pytest.mark.claim("N25.19")
@@ -109,9 +111,9 @@ def test_the_bootstrap_of_a_mean():
     )
     error = corpus.lengths.std() / 60**0.5
     # 4,000 resamples: a standard deviation to 1.1 %, the percentiles to 0.04 of it.
-    assert found.standard_error == pytest.approx(error, rel=0.05)
+    assert found.standard_error == approx(error, rel=0.05)
     ends = stats.norm.interval(0.95, found.value, error)
-    assert (found.low, found.high) == pytest.approx(ends, abs=0.2 * error)
+    assert (found.low, found.high) == approx(ends, abs=0.2 * error)
 
 
 # -- Bhattacharyya's distance --------------------------------------------------------
@@ -137,12 +139,10 @@ def test_the_estimate_is_equation_3_with_the_error_of_many_samples():
         x_p, x_q, y_p, y_q = logs = sampled(p, q, 200, rng)
         every.append(estimate_bhattacharyya(*logs))
     one, other = np.exp((x_q - x_p) / 2).mean(), np.exp((y_p - y_q) / 2).mean()
-    assert every[-1].value == pytest.approx(-np.log(one * other) / 2, rel=1e-12)
-    assert every[-1].bias == pytest.approx(
-        np.expm1(2 * every[-1].value) / 400, rel=1e-12
-    )
+    assert every[-1].value == approx(-np.log(one * other) / 2, rel=1e-12)
+    assert every[-1].bias == approx(np.expm1(2 * every[-1].value) / 400, rel=1e-12)
     error = np.mean([found.standard_error for found in every])
-    assert error == pytest.approx(np.std([found.value for found in every]), rel=0.15)
+    assert error == approx(np.std([found.value for found in every]), rel=0.15)
 
 
 @pytest.mark.claim("N13.23")
@@ -179,8 +179,8 @@ def test_the_limits_are_those_of_the_three_inequalities(scale):
         if cantelli(0) > 0:
             top = 1 / np.sqrt(1 + share)  # the right side is least there
             lowest.append(brentq(cantelli, 0, top, xtol=1e-15))
-    assert found.low == pytest.approx(-np.log(min(1, *highest)), abs=1e-12)
-    assert found.high == pytest.approx(-np.log(max(lowest)), abs=1e-10)
+    assert found.low == approx(-np.log(min(1, *highest)), abs=1e-12)
+    assert found.high == approx(-np.log(max(lowest)), abs=1e-10)
 
 
 def test_disjoint_laws_and_equal_laws():
@@ -191,7 +191,7 @@ def test_disjoint_laws_and_equal_laws():
     same = estimate_bhattacharyya([-1.0], [-1.0], [-2.0], [-2.0])
     assert (same.value, same.low, same.bias) == (0, 0, 0)
     far = estimate_bhattacharyya([-1] * 4, [-3000] * 4, [-3000.0], [-1.0])
-    assert far.value == pytest.approx(1499.5)
+    assert far.value == approx(1499.5)
 
 
 def test_bad_input(as_a_user):

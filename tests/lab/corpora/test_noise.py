@@ -24,6 +24,8 @@ import qdtheory as qd
 from qdtheory import text
 from qdtheory.text import Corpus, as_corpus, cnd, coverage_rate
 
+approx = pytest.approx
+
 FINE = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
 REAL = [["a"] * 3] * 100
 TEXTS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=1)
@@ -89,11 +91,11 @@ def test_all_ratios_where_the_curve_is_a_line():
         quality_range=2.0,
     )
     assert found.shares.tolist() == list(SHARES)
-    assert found.quality == pytest.approx(1 - found.shares, abs=1e-15)
-    assert found.diversity == pytest.approx(found.shares, abs=1e-15)
+    assert found.quality == approx(1 - found.shares, abs=1e-15)
+    assert found.diversity == approx(found.shares, abs=1e-15)
     assert (found.candidate_quality, found.candidate_diversity) == (0.5, 0.25)
     ratios = (found.qdisc, found.drate, found.self_ratio, found.ref_ratio)
-    assert ratios == pytest.approx((0.25, 0.125, 0.5, 1.25), rel=1e-14)
+    assert ratios == approx((0.25, 0.125, 0.5, 1.25), rel=1e-14)
     assert found.reason is None
 
 
@@ -111,7 +113,7 @@ def test_the_best_of_several_stretches_counts_and_nothing_is_extrapolated():
         )
 
     hill = found(lambda x: x * (0.4 - x), 0.02)
-    assert hill.qdisc == hill.drate == pytest.approx(0.9, rel=1e-14)  # .7 further down
+    assert hill.qdisc == hill.drate == approx(0.9, rel=1e-14)  # .7 further down
     assert hill.self_ratio is None
     assert hill.reason == "no self_ratio: its unit is not positive"
     for beyond in (0.7, -0.7):
@@ -136,7 +138,7 @@ def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
     found = noise_discrepancy(*cn(n), candidates, references.tolist(), family=family)
     assume((np.diff(found.diversity) > 0).all())
     here, there = (cnd(x, references.tolist(), n, "plug-in") for x in (candidates, at))
-    assert found.qdisc == pytest.approx((here - there) / 2, abs=1e-13)
+    assert found.qdisc == approx((here - there) / 2, abs=1e-13)
 
 
 @pytest.mark.claim("N10.24")
@@ -158,7 +160,7 @@ def test_the_floor_is_the_sampling_error_that_the_family_shares_with_the_referen
         (np.tile(chances, (len(texts), 1)), 0),
     ):
         nearer = chances @ (family * apart).sum(axis=1)
-        assert (expected - nearer) / 2 == pytest.approx(share * f, abs=1e-14)
+        assert (expected - nearer) / 2 == approx(share * f, abs=1e-14)
 
 
 @pytest.mark.claim("N10.25")
@@ -175,7 +177,7 @@ def test_the_pair_form_leaves_the_floor():
         found += [value] if value is not None else []
     f, error = (1 - 1 / num_words) / (size * length), np.std(found) / len(found) ** 0.5
     # Words of the noise repeat each other too: a few % of f.
-    assert np.mean(found) == pytest.approx(f, abs=4 * error + 0.1 * f)
+    assert np.mean(found) == approx(f, abs=4 * error + 0.1 * f)
     assert 4 * error < 0.3 * f
 
 
@@ -192,7 +194,7 @@ def test_a_chord_of_the_curve_hides_quality(seed, share):
     on_chord = np.interp(diversity[1], diversity[::2], quality[::2])
     # U falls by e D and V rises by (2 e - e^2) D, with D = CND(u, p).
     expected = share * (0.2 - share) / 1.8 * float(qd.cnd(u, p))
-    assert quality[1] - on_chord == pytest.approx(expected, rel=1e-6)
+    assert quality[1] - on_chord == approx(expected, rel=1e-6)
 
 
 # -- reviews, by NLTK and by counting ------------------------------------------------
@@ -229,7 +231,7 @@ def test_bleu_pays_for_the_references_more_than_cr_does():
     assert v[0] < level < v[-1]
     drate = np.interp(level, v, u) - own
     # Copies score 1 whatever they are; other real text scores as the candidates do.
-    assert u[:3] == pytest.approx([1, 0.8, 0.6], abs=0.01)
+    assert u[:3] == approx([1, 0.8, 0.6], abs=0.01)
     assert abs(nltk_mean(third, against)[0] - own) < 0.08 < 0.15 < drate
     for length in (3, 5, None):  # noise of any length has no BLEU
         noise = list(add_noise(corpus[40:80], 1.0, length=length))
@@ -262,7 +264,7 @@ def test_the_range_of_cr_falls_with_the_order_and_sampling_error_does_not():
 def test_highest_coverage_is_that_of_the_best_sentence(references, n):
     assume(max(map(len, references)) >= n)
     each = [coverage_rate([s], references, n) for s in references if len(s) >= n]
-    assert highest_coverage(references, n) == pytest.approx(max(each), rel=1e-13)
+    assert highest_coverage(references, n) == approx(max(each), rel=1e-13)
 
 
 # -- bad input -----------------------------------------------------------------------

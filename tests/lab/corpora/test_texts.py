@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab import corpora
 from lab.corpora import Removed, embed, embeddings, imdb, prepare, preprocessing
+from numpy.testing import assert_allclose
 from referees.ngram_counts import counted
 from referees.nltk_bleu import nltk_bleu, nltk_scores
 from refusals import refused
@@ -160,7 +161,7 @@ def test_paired_bleu_is_that_of_nltk(smoothing):
     expected = nltk_scores(alone, sides[0], 4, smoothing)
     assert scores == pytest.approx(expected, abs=1e-12)
     mean = corpora.paired_bleu(*sides, 4, smoothing)
-    np.testing.assert_allclose(mean, scores.mean(axis=0), rtol=1e-13)
+    assert_allclose(mean, scores.mean(axis=0), rtol=1e-13)
     pooled = corpora.paired_bleu(*sides, 4, smoothing, "pooled")
     expected = nltk_bleu(alone, sides[0], 4, smoothing)
     assert pooled == pytest.approx(expected, abs=1e-12)
@@ -177,9 +178,9 @@ def test_rouge_is_its_definition(pairs):
         expected = [rouge_by_hand(*pair, n) for pair in pairs]
         for name, column in zip(("recall", "precision", "f1"), zip(*expected)):
             found = getattr(scores, name)[:, n - 1]
-            np.testing.assert_allclose(found, column, atol=1e-14)
+            assert_allclose(found, column, atol=1e-14)
             average = getattr(mean, name)[n - 1]
-            np.testing.assert_allclose(average, np.mean(column), atol=1e-14)
+            assert_allclose(average, np.mean(column), atol=1e-14)
 
 
 # -- embedded ------------------------------------------------------------------------
@@ -194,16 +195,16 @@ def test_embeddings_equal_those_of_sentence_transformers():
     found, expected = embed(sentences), np.load(FOLDER / "minilm.npy")
     assert found.shape == expected.shape == (20, 384)
     # Six layers in single precision differ by some 1e-7 in each feature.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+    assert_allclose(found, expected, rtol=0, atol=2e-6)
     # Neither companions nor case nor space nor what is cut off matters.
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=2e-6)
+    assert_allclose(found[0], found[1], rtol=0, atol=2e-6)
     tokens = [*map(str.split, sentences), []]
     tokens[-2] = [*tokens[-2], "more", "words"]  # beyond the 254th piece
     corpus = as_corpus(tokens)  # one sentence is empty, and is skipped
     order = np.random.default_rng(0).permutation(20)
     again = embed([sentences[i] for i in order])
-    np.testing.assert_allclose(embed(corpus), found, rtol=0, atol=2e-6)
-    np.testing.assert_allclose(again, found[order], rtol=0, atol=2e-6)
+    assert_allclose(embed(corpus), found, rtol=0, atol=2e-6)
+    assert_allclose(again, found[order], rtol=0, atol=2e-6)
 
 
 @given(lengths=st.lists(st.integers(2, 256), min_size=1, max_size=300))

@@ -20,6 +20,8 @@ from refusals import refused
 import qdtheory as qd
 from qdtheory.text import as_corpus, jackknife_interval
 
+approx = pytest.approx
+
 SMALL = {"embedding_size": 5, "hidden_size": 6, "batch_size": 8}
 
 
@@ -78,7 +80,7 @@ def test_batches_score_what_the_model_scores(seed, longest):
     nll, number = sum(np.asarray(training._evaluate(model, x)) for x in batches)
     table = to_table(corpus, longest)
     assert number == predicted(table)
-    assert nll / number == pytest.approx(nll_of(model, table), rel=1e-12)
+    assert nll / number == approx(nll_of(model, table), rel=1e-12)
 
 
 def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
@@ -112,13 +114,13 @@ def test_training_finds_a_small_oracle():
     more = {"batch_size": 50, "epochs": 12, "report": found.append}
     model = train(*parts, **rates, **more)
     p, q = (x.probabilities(space) for x in (oracle, model))
-    assert float(q.sum()) == pytest.approx(1, abs=1e-12)
+    assert float(q.sum()) == approx(1, abs=1e-12)
     # The best table of frequencies of 120 texts loses 119 / (2 * 7000) = .0085 nats.
     assert float(qd.kl_divergence(p, q)) < 0.02
     assert float(qd.kl_divergence(p, np.full(p.size, 1 / p.size))) > 0.3
     # The validation NLL reported last is that of the model returned.
     last, expected = found[-1].validation_nll, nll_of(model, to_table(parts[1], 4))
-    assert found[0].validation_nll > last == pytest.approx(expected, rel=1e-12)
+    assert found[0].validation_nll > last == approx(expected, rel=1e-12)
     assert {leaf.dtype for leaf in jax.tree.leaves(model)} == {np.dtype(float)}
     assert (model.end_token, model.num_words) == (3, 3)
 
@@ -131,7 +133,7 @@ def test_short_sentences_weigh_no_more_than_long_ones():
     model = train(corpus, epochs=40, learning_rate=0.01, **sizes)
     (log_q,) = model.log_probability(to_table(as_corpus(["a"]), 17))
     # With each batch over its own predicted tokens it would be 17 / (17 + 2).
-    assert float(np.exp(log_q)) == pytest.approx(0.5, abs=0.1)
+    assert float(np.exp(log_q)) == approx(0.5, abs=0.1)
 
 
 def test_reports_come_every_so_many_steps_and_on_a_terminal_in_one_line(
@@ -144,7 +146,7 @@ def test_reports_come_every_so_many_steps_and_on_a_terminal_in_one_line(
     assert all(r.tokens_per_second > 0 for r in found)
     # Parameters of size 0.1 predict almost uniformly: 4 words and the end.
     nll = found[0].training_nll, found[0].validation_nll
-    assert nll == pytest.approx((np.log(5), np.log(5)), abs=0.1)
+    assert nll == approx((np.log(5), np.log(5)), abs=0.1)
     train(CORPUS, **settings, epochs=1)
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -304,10 +306,10 @@ def test_scores_are_means_of_log_probabilities(texts, max_length):
     fitted = untrained(0, max_length)
     found = cross_entropy_of([[], *texts], fitted)  # an empty sentence is skipped
     nll = nll_of(fitted.model, table)
-    assert found.per_token.value == pytest.approx(nll, rel=1e-12)
-    assert found.per_text.value == pytest.approx(nll * predicted(table) / 9, rel=1e-12)
+    assert found.per_token.value == approx(nll, rel=1e-12)
+    assert found.per_text.value == approx(nll * predicted(table) / 9, rel=1e-12)
     unknown = (table == 3).sum() / (table >= 0).sum()
-    assert found.unknown == pytest.approx(unknown, rel=1e-12)
+    assert found.unknown == approx(unknown, rel=1e-12)
 
 
 def test_intervals_are_those_of_the_jackknife():
@@ -324,10 +326,10 @@ def test_intervals_are_those_of_the_jackknife():
             jackknife_interval(one, texts, num_groups=None),
             getattr(found, name),
         )
-        assert fast.standard_error == pytest.approx(slow.standard_error, rel=rel)
+        assert fast.standard_error == approx(slow.standard_error, rel=rel)
         half = 1.959964 * fast.standard_error
         ends = fast.value - half, fast.value + half
-        assert (fast.low, fast.high) == pytest.approx(ends, rel=1e-6)
+        assert (fast.low, fast.high) == approx(ends, rel=1e-6)
 
 
 @given(TEXTS, st.integers(1, 4))
@@ -356,7 +358,7 @@ def test_training_ends_before_held_out_sentences_lose(fitted):
         model = train(rest, epochs=epochs, **TINY, learning_rate=0.1)
         nll.append(nll_of(model, to_table(held_out, 3)))
         assert (epochs == fitted.epochs) == same(model, fitted.model)
-    assert fitted.held_out == pytest.approx(nll[-2], rel=1e-12)
+    assert fitted.held_out == approx(nll[-2], rel=1e-12)
     assert nll[-1] >= nll[-2]
     assert (np.diff(nll[:-1]) < 0).all()
     for seed in range(20):  # the longest sentence is trained on

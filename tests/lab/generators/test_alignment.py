@@ -7,23 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lab.generators import (
-    best_of_n,
-    bradley_terry,
-    diversity_price,
-    dpo_loss,
-    dpo_optimum,
-    fitted_rewards,
-    forward_kl_optimum,
-    kl_optimum,
-    self_training,
-)
+from lab import generators as gen
+from lab.generators import best_of_n, diversity_price, kl_optimum, self_training
+from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
 import qdtheory as qd
+
+approx = pytest.approx
 
 
 def worlds(count, size=6):
@@ -43,20 +37,20 @@ def highest(objective, size):
 @pytest.mark.claim("N24.12", "N24.14", "N24.15")
 def test_optima_are_the_highest(q0, rewards, beta):
     """DPO finds the KL optimum, whatever is compared."""
-    optimum, said = kl_optimum(q0, rewards, beta), bradley_terry(rewards)
-    forward = forward_kl_optimum(q0, rewards, beta)
+    optimum, said = kl_optimum(q0, rewards, beta), gen.bradley_terry(rewards)
+    forward = gen.forward_kl_optimum(q0, rewards, beta)
     for found, objective, error in (
         (optimum, lambda q: q @ rewards - beta * qd.kl_divergence(q, q0), 1e-6),
         (forward, lambda q: q @ rewards - beta * qd.kl_divergence(q0, q), 1e-5),
-        (optimum, lambda q: -dpo_loss(q, q0, said, beta), 1e-4),
+        (optimum, lambda q: -gen.dpo_loss(q, q0, said, beta), 1e-4),
     ):
-        np.testing.assert_allclose(found, highest(objective, 6), atol=error)
+        assert_allclose(found, highest(objective, 6), atol=error)
     assert np.ptp(rewards + beta * q0 / forward) <= 1e-9  # one multiplier
     assert (forward >= q0 * beta / (beta + np.ptp(rewards)) * (1 - 1e-9)).all()
-    np.testing.assert_allclose(dpo_optimum(q0, said, beta), optimum, rtol=1e-9)
-    slope = jax.grad(lambda x: dpo_loss(jax.nn.softmax(x), q0, said, beta))
+    assert_allclose(gen.dpo_optimum(q0, said, beta), optimum, rtol=1e-9)
+    slope = jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, said, beta))
     assert np.abs(slope(jnp.log(optimum))).max() <= 1e-12
-    assert np.ptp(fitted_rewards(np.roll(q0, 1), said) - rewards) <= 1e-9
+    assert np.ptp(gen.fitted_rewards(np.roll(q0, 1), said) - rewards) <= 1e-9
 
 
 @pytest.mark.claim("N24.12", "N24.16")
@@ -65,16 +59,16 @@ def test_the_price_is_the_slope_of_entropy_in_reward(q0, rewards, beta):
     ends = [kl_optimum(q0, rewards, beta * f) for f in (1 - 1e-5, 1 + 1e-5)]
     (u, v), (other_u, other_v) = ((q @ rewards, qd.entropy(q)) for q in ends)
     found = float(diversity_price(q0, rewards, beta))
-    assert found == pytest.approx(-float((v - other_v) / (u - other_u)), 1e-5)
+    assert found == approx(-float((v - other_v) / (u - other_u)), 1e-5)
     # LL as a reward for P stays on the frontier.
     best = qd.pareto_optimum(qd.LL_SE, q0, -1 - 1 / beta)
-    np.testing.assert_allclose(kl_optimum(q0, np.log(q0), beta), best.q, atol=1e-13)
+    assert_allclose(kl_optimum(q0, np.log(q0), beta), best.q, atol=1e-13)
     price = float(diversity_price(q0, np.log(q0), beta))
-    assert price == pytest.approx(1 + 1 / beta, rel=1e-10)
+    assert price == approx(1 + 1 / beta, rel=1e-10)
     for taste in (0.1, 2.0):  # for the typical: a temperature
         found = kl_optimum(q0, rewards + taste * np.log(q0), beta)
         expected = kl_optimum(qd.temper(q0, 1 + taste / beta), rewards, beta)
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
+        assert_allclose(found, expected, rtol=1e-10)
 
 
 @pytest.mark.claim("N24.14")
@@ -82,15 +76,15 @@ def test_how_fast_the_best_text_takes_all():
     q0, rewards = np.array([0.2, 0.3, 0.5]), np.array([1.0, 0.5, 0.0])
     rest = (q0[1:] / (1 - rewards[1:])).sum()
     for beta in (1e-3, 1e-5, 1e-7):
-        left = 1 - forward_kl_optimum(q0, rewards, beta)[0]
-        assert left / beta / rest == pytest.approx(1, abs=20 * beta)
+        left = 1 - gen.forward_kl_optimum(q0, rewards, beta)[0]
+        assert left / beta / rest == approx(1, abs=20 * beta)
     for beta in (0.05, 0.02):
         left = float(kl_optimum(q0, rewards, beta)[1:].sum())
-        assert log(left) == pytest.approx(-0.5 / beta + log(0.3 / 0.2), abs=1e-3)
+        assert log(left) == approx(-0.5 / beta + log(0.3 / 0.2), abs=1e-3)
     # Ties, and a text that the start never writes.
     q0, rewards = np.array([0.4, 0.0, 0.6]), np.array([1.0, 2.0, 1.0])
-    np.testing.assert_allclose(forward_kl_optimum(q0, rewards, 0.1), q0, atol=1e-12)
-    np.testing.assert_allclose(kl_optimum(q0, rewards, 0.1), q0, atol=1e-15)
+    assert_allclose(gen.forward_kl_optimum(q0, rewards, 0.1), q0, atol=1e-12)
+    assert_allclose(kl_optimum(q0, rewards, 0.1), q0, atol=1e-15)
     assert np.isnan(float(diversity_price(q0, np.ones(3), 0.1)))
 
 
@@ -103,7 +97,7 @@ def test_best_of_n_by_all_samples(n):
         texts, chances = batches(q0, n)
         first = texts[range(len(texts)), scores[texts].argmax(axis=1)]
         found = best_of_n(q0, scores, n)
-        np.testing.assert_allclose(found, np.bincount(first, chances, 5), atol=1e-14)
+        assert_allclose(found, np.bincount(first, chances, 5), atol=1e-14)
         assert rel_entr(found, q0).sum() <= log(n) - (n - 1) / n + 1e-12
 
 
@@ -117,7 +111,7 @@ def test_best_of_many():
     # A text of 1e-18 has n times that; by differences of powers it would have 0.
     for rare, expected in ((1e-18, 5e-18), (0.0, 0.0)):
         found = best_of_n(np.array([rare, 1 - rare]), np.array([2.0, 1.0]), 5)
-        assert float(found[0]) == pytest.approx(expected, rel=1e-12, abs=0)
+        assert float(found[0]) == approx(expected, rel=1e-12, abs=0)
 
 
 @pytest.mark.claim("N24.15")
@@ -126,11 +120,13 @@ def test_preferences_without_a_reward():
     upper = np.triu(rng.uniform(0.05, 0.95, (5, 5)), 1)
     chances = jnp.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(5) / 2)
     q0 = rng.dirichlet(np.ones(5))
-    slope = jax.jit(jax.grad(lambda x: dpo_loss(jax.nn.softmax(x), q0, chances, 0.5)))
-    assert np.abs(slope(jnp.log(dpo_optimum(q0, chances, 0.5)))).max() <= 1e-11
+    slope = jax.jit(
+        jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, chances, 0.5))
+    )
+    assert np.abs(slope(jnp.log(gen.dpo_optimum(q0, chances, 0.5)))).max() <= 1e-11
     certain = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2
     words = "some texts always win against all others"
-    refused((words, dpo_optimum, np.full(3, 1 / 3), certain, 10.0))
+    refused((words, gen.dpo_optimum, np.full(3, 1 / 3), certain, 10.0))
 
 
 @pytest.mark.claim("N24.17", "N24.18")
@@ -147,7 +143,7 @@ def test_self_training_by_all_training_sets(share):
             chances @ ((models - p) ** 2).sum(axis=1),
         )
         values = [x[generation] for x in (found.cr, found.nrr, found.cnd)]
-        np.testing.assert_allclose(values, expected, atol=1e-13)
+        assert_allclose(values, expected, atol=1e-13)
         found_in = Counter()
         for model, chance in zip(models, chances):
             for texts, likely in zip(*batches((1 - share) * model + share * p, 4)):
@@ -160,13 +156,13 @@ def test_self_training_in_the_long_run():
     p, generations = np.random.default_rng(0).dirichlet(np.ones(20)), np.arange(1, 51)
     for share, kept in ((0.0, 0.9**generations), (1.0, 0.9)):
         found = self_training(p, p, 10, 50, share)
-        np.testing.assert_allclose(1 + found.nrr[1:], (1 - p @ p) * kept, rtol=1e-12)
-        np.testing.assert_allclose(found.cr, p @ p, rtol=1e-12)
+        assert_allclose(1 + found.nrr[1:], (1 - p @ p) * kept, rtol=1e-12)
+        assert_allclose(found.cr, p @ p, rtol=1e-12)
     assert self_training(p, p, 10, 3).nrr_limit == -1
     gaps = []
     for size in (100, 1000, 10_000):
         found = self_training(p, p, size, 20 * size, 1 / size)
-        assert found.nrr[-1] == pytest.approx(found.nrr_limit, rel=1e-6)
+        assert found.nrr[-1] == approx(found.nrr_limit, rel=1e-6)
         gaps.append(abs((1 + found.nrr_limit) / (1 - float(p @ p)) - 2 / 3))
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] <= 1e-4
@@ -176,7 +172,7 @@ def test_self_training_in_the_long_run():
 def test_bad_input():
     half, rewards, ones = np.full(2, 0.5), np.array([0.0, 1.0]), np.ones((2, 2))
     infinite = np.array([0, np.inf])
-    for optimum in (kl_optimum, forward_kl_optimum, diversity_price):
+    for optimum in (kl_optimum, gen.forward_kl_optimum, diversity_price):
         refused(
             ("q0 must sum to 1", optimum, np.ones(2), rewards, 1.0),
             ("rewards must have 2 entries, got 3", optimum, half, np.ones(3), 1.0),
@@ -186,9 +182,16 @@ def test_bad_input():
     refused(
         ("n must be at least 1, got 0", best_of_n, half, rewards, 0),
         ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
-        ("preferences must have shape (2, 2)", dpo_optimum, half, half, 1.0),
-        ("preferences must be chances, with the rev", dpo_loss, half, half, ones, 1.0),
-        ("q0 must be positive", fitted_rewards, rewards, np.full((2, 2), 0.5)),
+        ("preferences must have shape (2, 2)", gen.dpo_optimum, half, half, 1.0),
+        (
+            "preferences must be chances, with the rev",
+            gen.dpo_loss,
+            half,
+            half,
+            ones,
+            1.0,
+        ),
+        ("q0 must be positive", gen.fitted_rewards, rewards, np.full((2, 2), 0.5)),
         ("num_texts must be at least 1, got 0", self_training, half, half, 0, 3),
         ("num_generations must be at least 1, got 0", self_training, half, half, 3, 0),
         ("must lie in [0, 1], got 1.1", self_training, half, half, 3, 3, 1.1),

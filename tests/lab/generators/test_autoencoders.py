@@ -10,33 +10,18 @@ import pytest
 from data.tables import read as table
 from jax.flatten_util import ravel_pytree
 from lab import generators as gen
-from lab.generators import (
-    AUTOENCODERS,
-    Autoencoder,
-    Elbo,
-    LatentGrid,
-    LogitTable,
-    MatchedCodes,
-    TransportedCodes,
-    circle_grid,
-    gauss_hermite_grid,
-    greedy_distribution,
-    latent_report,
-    log_posterior,
-    normal_grid,
-    reconstruct,
-    refined,
-    sorted_plan,
-    train,
-)
+from lab.generators import Elbo, circle_grid, latent_report, normal_grid, refined, train
 from lab.generators.autoencoders import masked_prefixes
 from nltk.translate.bleu_score import sentence_bleu
+from numpy.testing import assert_allclose
 from refusals import refused
 from scipy.integrate import quad
 from scipy.special import rel_entr
 from scipy.stats import norm, vonmises, wasserstein_distance
 
 import qdtheory as qd
+
+approx = pytest.approx
 
 SPACE, SHORT, LONG = (qd.TextSpace(2, length) for length in (3, 2, 4))
 P, P4 = np.random.default_rng(0).dirichlet(np.ones(8)), np.array([0.1, 0.2, 0.3, 0.4])
@@ -46,7 +31,7 @@ LINE, CIRCLE = normal_grid(257), circle_grid(64)
 
 
 def draw(grid, sigma=0.5, seed=0, space=SPACE, **settings):
-    return Autoencoder.random(jax.random.key(seed), space, grid, sigma, **settings)
+    return gen.Autoencoder.random(jax.random.key(seed), space, grid, sigma, **settings)
 
 
 def short(grid, sigma=0.5, seed=0, **settings):
@@ -78,7 +63,7 @@ def test_a_million_texts_have_the_exact_distribution(kind):
     grid = circle_grid(64) if kind == "circle" else normal_grid(129)
     model = draw(grid, learned_prior=kind == "learned")
     q = np.asarray(model.probabilities(SPACE))
-    assert q.sum() == pytest.approx(1, abs=1e-12)
+    assert q.sum() == approx(1, abs=1e-12)
     angles = rng.uniform(0, 2 * np.pi, n)
     codes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     if kind == "learned":
@@ -106,9 +91,9 @@ def test_word_dropout_is_the_mean_over_all_masks(keep):
             expected[:, i] += chance * np.sum(logs, axis=0)
     codes = jnp.asarray(codes)
     found = model.log_decoded(SPACE, codes, keep)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(found, expected, rtol=1e-12)
     words = np.log(bag)[:, np.array(TEXTS)].sum(axis=2)
-    np.testing.assert_allclose(model.log_bag(SPACE, codes), words, rtol=1e-12)
+    assert_allclose(model.log_bag(SPACE, codes), words, rtol=1e-12)
 
 
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(64)])
@@ -118,19 +103,19 @@ def test_the_distribution_is_an_integral(grid):
     q = model.probabilities(SPACE)
     for _ in range(2):
         model = refined(model)
-        np.testing.assert_allclose(model.probabilities(SPACE), q, atol=1e-9)
+        assert_allclose(model.probabilities(SPACE), q, atol=1e-9)
 
 
 def test_reports_are_mapped():
     def report(key):
         return latent_report(
-            Autoencoder.random(key, SHORT, circle_grid(128), 0.5), SHORT, P4
+            gen.Autoencoder.random(key, SHORT, circle_grid(128), 0.5), SHORT, P4
         )
 
     keys = jax.random.split(jax.random.key(0), 2)
     together, one = jax.jit(jax.vmap(report))(keys), report(keys[1])
     for many, single in zip(*map(jax.tree.leaves, (together, one)), strict=True):
-        np.testing.assert_allclose(many[1], single, rtol=1e-10, atol=1e-12)
+        assert_allclose(many[1], single, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(("grid", "moves"), [(CIRCLE, False), (normal_grid(65), True)])
@@ -150,19 +135,19 @@ def test_noise_on_the_circle_is_kept_and_elsewhere_learned(grid, moves):
     [
         (normal_grid(41), 0.6, 1e-8),
         (normal_grid(161), 0.15, 1e-10),
-        (gauss_hermite_grid(41), 0.9, 1e-8),
-        (gauss_hermite_grid(161), 0.5, 1e-9),
+        (gen.gauss_hermite_grid(41), 0.9, 1e-8),
+        (gen.gauss_hermite_grid(161), 0.5, 1e-9),
     ],
 )
 def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma, error):
-    assert grid.weights.sum() == pytest.approx(1, abs=1e-14)
+    assert grid.weights.sum() == approx(1, abs=1e-14)
     for code in (-1.2, 0.3):
         law = norm(code, sigma)
         expected = law.expect(np.sin, lb=-9, ub=9, epsabs=1e-13)
-        q = np.exp(log_posterior(grid, np.array([[code]]), np.array([[sigma]])))[0]
-        assert q @ np.sin(grid.nodes[:, 0]) == pytest.approx(expected, abs=error)
+        q = np.exp(gen.log_posterior(grid, np.array([[code]]), np.array([[sigma]])))[0]
+        assert q @ np.sin(grid.nodes[:, 0]) == approx(expected, abs=error)
         found = grid.weights @ np.sin(grid.nodes[:, 0] - code)
-        assert found == pytest.approx(-np.exp(-0.5) * np.sin(code), abs=1e-9)
+        assert found == approx(-np.exp(-0.5) * np.sin(code), abs=1e-9)
 
 
 @pytest.mark.claim("N23.2")
@@ -170,18 +155,18 @@ def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma, error):
 def test_noise_on_the_circle_is_von_mises(sigma):
     grid = circle_grid(256)
     angles = np.arctan2(grid.nodes[:, 1], grid.nodes[:, 0])
-    q = np.exp(log_posterior(grid, np.array([[3.0, 4.0]]), np.array([[sigma]])))[0]
+    q = np.exp(gen.log_posterior(grid, np.array([[3.0, 4.0]]), np.array([[sigma]])))[0]
     expected = vonmises.pdf(angles, 1 / sigma**2, loc=np.arctan2(4, 3))
-    np.testing.assert_allclose(q, 2 * np.pi / 256 * expected, atol=1e-12)
+    assert_allclose(q, 2 * np.pi / 256 * expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [normal_grid, gauss_hermite_grid, circle_grid])
+@pytest.mark.parametrize("make", [normal_grid, gen.gauss_hermite_grid, circle_grid])
 def test_a_refined_grid_has_half_the_distance(make):
     grid = make(5)
     fine = grid.refined()
-    assert isinstance(fine, LatentGrid)
-    if make is not gauss_hermite_grid:
-        np.testing.assert_allclose(fine.nodes[::2], grid.nodes, atol=1e-15)
+    assert isinstance(fine, gen.LatentGrid)
+    if make is not gen.gauss_hermite_grid:
+        assert_allclose(fine.nodes[::2], grid.nodes, atol=1e-15)
     assert fine.refined().size in (17, 20)
 
 
@@ -195,10 +180,10 @@ def test_the_bound_and_its_parts_add_up(grid, seed):
     model = short(grid, seed=seed)
     found = latent_report(model, SHORT, P4)
     expected = P4 @ np.log(np.asarray(model.probabilities(SHORT)))
-    assert float(found.log_likelihood) == pytest.approx(expected, abs=1e-12)
-    assert float(found.elbo + found.gap) == pytest.approx(expected, abs=1e-10)
+    assert float(found.log_likelihood) == approx(expected, abs=1e-12)
+    assert float(found.elbo + found.gap) == approx(expected, abs=1e-10)
     parts = float(found.mutual_information + found.marginal_kl)
-    assert parts == pytest.approx(float(found.kl), abs=1e-10)
+    assert parts == approx(float(found.kl), abs=1e-10)
     assert min(found.gap, found.mutual_information, found.marginal_kl) >= 0
 
 
@@ -233,7 +218,7 @@ def test_parts_are_integrals_over_the_line():
         "mutual_information": P4 @ [information(law) for law in posteriors],
     }
     for name, value in expected.items():
-        assert float(getattr(found, name)) == pytest.approx(value, abs=1e-8)
+        assert float(getattr(found, name)) == approx(value, abs=1e-8)
 
 
 def test_gauss_hermite_agrees_with_the_trapezoidal_rule():
@@ -241,10 +226,10 @@ def test_gauss_hermite_agrees_with_the_trapezoidal_rule():
     # A decoder without sharp steps, for which few nodes are enough.
     smooth = replace(wide.decoder, inner=0.2 * wide.decoder.inner)
     wide = replace(wide, decoder=smooth)
-    other = replace(wide, grid=gauss_hermite_grid(85))
+    other = replace(wide, grid=gen.gauss_hermite_grid(85))
     found, expected = (latent_report(model, SHORT, P4) for model in (other, wide))
     assert isinstance(found, gen.LatentReport)
-    np.testing.assert_allclose(*map(jax.tree.leaves, (found, expected)), atol=1e-8)
+    assert_allclose(*map(jax.tree.leaves, (found, expected)), atol=1e-8)
 
 
 @pytest.mark.claim("N23.11")
@@ -271,9 +256,9 @@ def test_the_elbo_is_that_of_the_report(weights):
     decoded = model.log_decoded(SPACE, codes, keep) + bag * model.log_bag(SPACE, codes)
     gain = P @ (np.exp(model.log_posterior()) * decoded.T).sum(axis=1)
     found = float(Elbo(*weights).value(model, SPACE, P))
-    assert found == pytest.approx(float(gain - kl_weight * report.kl), abs=1e-12)
+    assert found == approx(float(gain - kl_weight * report.kl), abs=1e-12)
     if not bag:
-        assert found == pytest.approx(float(report.elbo), abs=1e-12)
+        assert found == approx(float(report.elbo), abs=1e-12)
 
 
 def collapsed(p):
@@ -293,7 +278,7 @@ def test_a_collapsed_vae_reaches_the_bound_of_all():
     model, entropy = collapsed(P), float(qd.entropy(P))
     report = latent_report(model, SPACE, P)
     found = float(report.elbo), float(report.kl)
-    assert found == pytest.approx((-entropy, 0), abs=1e-12)
+    assert found == approx((-entropy, 0), abs=1e-12)
     slope = flat(Elbo().ascent((), model, SPACE, jnp.asarray(P))[0])
     assert np.abs(slope).max() <= 1e-12
     for seed in range(3):
@@ -304,8 +289,8 @@ def test_a_collapsed_vae_reaches_the_bound_of_all():
 @pytest.mark.claim("N23.6")
 def test_greedy_texts_of_a_collapsed_vae_are_one_text():
     for p in np.random.default_rng(6).dirichlet(np.ones(8), 5):
-        q, uncertain = greedy_distribution(collapsed(p), SPACE)
-        assert float(q.max()) == pytest.approx(1, abs=1e-12)
+        q, uncertain = gen.greedy_distribution(collapsed(p), SPACE)
+        assert float(q.max()) == approx(1, abs=1e-12)
         assert float(uncertain) == 0
         tree, text = p.reshape(2, 2, 2), ()
         for _ in range(3):
@@ -337,9 +322,9 @@ def test_matched_codes_ascend_a_divergence_of_codes(grid):
     # Without noise and weight an autoencoder ascends the likelihood of its codes.
     for weight, sigma, ascended in ((7.0, 0.5, value), (0.0, None, read)):
         model = draw(grid, sigma)
-        found = MatchedCodes(weight).ascent((), model, SPACE, jnp.asarray(P))[0]
+        found = gen.MatchedCodes(weight).ascent((), model, SPACE, jnp.asarray(P))[0]
         expected = jax.jit(jax.grad(ascended))(model)
-        np.testing.assert_allclose(flat(found), flat(expected), atol=1e-11)
+        assert_allclose(flat(found), flat(expected), atol=1e-11)
 
 
 @pytest.mark.claim("N23.8")
@@ -352,7 +337,7 @@ def test_points_are_told_from_a_density_whatever_the_encoder_does(seed):
         js.append(sum(rel_entr(x, (q + w) / 2).sum() for x in (q, w)) / 2)
     assert (np.diff(js) > 0).all()
     assert np.log(2) - 0.05 < js[-1] < np.log(2)
-    slope = MatchedCodes(20.0).ascent((), model, SPACE, jnp.asarray(P))[0]
+    slope = gen.MatchedCodes(20.0).ascent((), model, SPACE, jnp.asarray(P))[0]
     assert np.isfinite(flat(slope)).all()
 
 
@@ -366,10 +351,10 @@ def test_transported_codes_descend_the_wasserstein_distance():
         x, y = (np.ravel(c) for c in (model.text_codes(), model.prior_codes()))
         return float(read(model)) - 2 * wasserstein_distance(x, y, P, LINE.weights)
 
-    step = flat(TransportedCodes(2.0).ascent((), model, SPACE, jnp.asarray(P))[0])
+    step = flat(gen.TransportedCodes(2.0).ascent((), model, SPACE, jnp.asarray(P))[0])
     way = np.random.default_rng(0).normal(size=start.size)
     ends = [value(start + s * way) for s in (1e-5, -1e-5)]
-    assert step @ way == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
+    assert step @ way == approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
 
 
 @pytest.mark.claim("N23.9")
@@ -377,30 +362,30 @@ def test_transported_codes_descend_the_wasserstein_distance():
 def test_sorted_plans_are_optimal(m, n):
     rng = np.random.default_rng(m)
     (x, a), (y, b) = ((rng.normal(size=k), rng.dirichlet(np.ones(k))) for k in (m, n))
-    plan = np.asarray(sorted_plan(x, a, y, b))
-    np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-14)
-    np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-14)
+    plan = np.asarray(gen.sorted_plan(x, a, y, b))
+    assert_allclose(plan.sum(axis=1), a, atol=1e-14)
+    assert_allclose(plan.sum(axis=0), b, atol=1e-14)
     found = (plan * np.abs(x[:, None] - y)).sum()
-    assert found == pytest.approx(wasserstein_distance(x, y, a, b), abs=1e-12)
-    ties = sorted_plan(jnp.zeros(m), a, jnp.zeros(n), b)  # move nothing twice
-    assert float(ties.sum()) == pytest.approx(1)
+    assert found == approx(wasserstein_distance(x, y, a, b), abs=1e-12)
+    ties = gen.sorted_plan(jnp.zeros(m), a, jnp.zeros(n), b)  # move nothing twice
+    assert float(ties.sum()) == approx(1)
 
 
 def test_setups_have_the_names_of_the_papers_table():
     named = {r["row"] for r in table("published.csv") if r["paper"] == "cifka2018"}
-    assert set(AUTOENCODERS) - named == {"AAE-gauss"}
-    assert named - set(AUTOENCODERS) == {"real data", "LM", "ARAE (default)"}
+    assert set(gen.AUTOENCODERS) - named == {"AAE-gauss"}
+    assert named - set(gen.AUTOENCODERS) == {"real data", "LM", "ARAE (default)"}
 
 
-@pytest.mark.parametrize("name", AUTOENCODERS)
+@pytest.mark.parametrize("name", gen.AUTOENCODERS)
 def test_each_setup_trains(name):
     """On two of four texts, which a model then writes more often than at first."""
-    setup = AUTOENCODERS[name]
+    setup = gen.AUTOENCODERS[name]
     model = setup.model(jax.random.key(0), SHORT)
     settings = {"training": np.r_[0.5, 0.5, 0, 0], "learning_rate": 0.05, "every": 20}
     found = train(setup.objective, model, SHORT, P4, 40, **settings)
     before, after = (m.probabilities(SHORT) for m in (model, found.model))
-    assert float(after.sum()) == pytest.approx(1, abs=1e-12)
+    assert float(after.sum()) == approx(1, abs=1e-12)
     assert after[:2].sum() > 0.95 > before[:2].sum()
     assert np.isfinite(found.js).all()
 
@@ -428,7 +413,7 @@ def rouge(candidate, reference, n):
 @pytest.mark.claim("N23.10")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # NLTK: no match of some order
 def test_paired_scores_are_those_of_nltk():
-    found = reconstruct(MODEL, LONG, P16, max_order=4)
+    found = gen.reconstruct(MODEL, LONG, P16, max_order=4)
     codes, texts = MODEL.text_codes(), LONG.tokens.tolist()
     likely = np.exp(np.asarray(MODEL.log_decoded(LONG, codes)))
     decoded = [greedy_by_hand(MODEL, z) for z in np.asarray(codes)]
@@ -438,11 +423,11 @@ def test_paired_scores_are_those_of_nltk():
             bleu = sentence_bleu([text], other, [1 / n] * n)
             scores[0, n - 1] += weight * (bleu if bleu > 1e-9 else 0)
             scores[1, n - 1] += weight * rouge(other, text, n)
-    np.testing.assert_allclose([found.bleu, found.rouge], scores, atol=1e-12)
+    assert_allclose([found.bleu, found.rouge], scores, atol=1e-12)
     accuracy = P16 @ [text == other for text, other in zip(texts, decoded)]
     of_whole_texts = found.accuracy, found.bleu[3], found.rouge[3]
-    np.testing.assert_allclose(of_whole_texts, accuracy, atol=1e-12)
-    assert float(found.nll) == pytest.approx(-P16 @ np.log(np.diagonal(likely)))
+    assert_allclose(of_whole_texts, accuracy, atol=1e-12)
+    assert float(found.nll) == approx(-P16 @ np.log(np.diagonal(likely)))
 
 
 def test_greedy_texts_are_decoded_token_by_token():
@@ -456,11 +441,11 @@ def test_greedy_texts_are_decoded_token_by_token():
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(128)])
 def test_the_greedy_law_converges_within_its_bound(grid):
     model = draw(grid, None, 5, LONG)
-    coarse, bound = greedy_distribution(model, LONG)
+    coarse, bound = gen.greedy_distribution(model, LONG)
     for _ in range(5):
         model = refined(model)
-    fine, less = greedy_distribution(model, LONG)
-    assert float(coarse.sum()) == pytest.approx(1, abs=1e-12)
+    fine, less = gen.greedy_distribution(model, LONG)
+    assert float(coarse.sum()) == approx(1, abs=1e-12)
     assert float(jnp.abs(fine - coarse).sum() / 2) <= float(bound) + float(less)
     assert float(less) < 0.1 * float(bound)
 
@@ -478,7 +463,7 @@ def test_bad_input():
         return lambda: train(objective, draw(*setting, **settings), SPACE, P, 1)
 
     def scores(p=P16, space=LONG, max_order=3, **change):
-        return lambda: reconstruct(replace(MODEL, **change), space, p, max_order)
+        return lambda: gen.reconstruct(replace(MODEL, **change), space, p, max_order)
 
     grid, coarse = normal_grid(9), short(normal_grid(33), 0.1)
     lost = replace(coarse.decoder, outer_biases=np.full(10, np.nan))
@@ -496,7 +481,7 @@ def test_bad_input():
     refused(
         (f"{nodes} 1", normal_grid, 1),
         (f"{nodes} 100001", circle_grid, 100_001),
-        ("underflow beyond 350 nodes, got 400", gauss_hermite_grid, 400),
+        ("underflow beyond 350 nodes, got 400", gen.gauss_hermite_grid, 400),
         ("sigma must lie in (0, 100), got -1", draw, grid, -1.0),
         ("is for texts of one length, g", drawn(qd.TextSpace(2, (1, 2)))),
         ("to enumerate: its table of prefix", drawn(qd.TextSpace(2, 22))),
@@ -513,12 +498,12 @@ def test_bad_input():
         ("keep must lie in (0, 1], got 0", Elbo, 1.0, 0.0),
         (f"kl_{finite} -1", Elbo, -1.0),
         (f"bag_{finite} inf", Elbo, 1.0, 1.0, np.inf),
-        (f"{finite} -2", MatchedCodes, -2.0),
-        (f"{finite} inf", TransportedCodes, np.inf),
+        (f"{finite} -2", gen.MatchedCodes, -2.0),
+        (f"{finite} inf", gen.TransportedCodes, np.inf),
         ("a VAE has noisy codes and a fixed prior", trained(Elbo(), LINE, None)),
-        ("without a learned one", trained(MatchedCodes(), LINE, **learned)),
-        ("an ARAE has a learned prior", trained(TransportedCodes(), LINE, None)),
-        (circle, trained(TransportedCodes(), CIRCLE, None, **learned)),
+        ("without a learned one", trained(gen.MatchedCodes(), LINE, **learned)),
+        ("an ARAE has a learned prior", trained(gen.TransportedCodes(), LINE, None)),
+        (circle, trained(gen.TransportedCodes(), CIRCLE, None, **learned)),
         ("max_order must be at least 1, got 0", scores(max_order=0)),
         ("n must lie in [1, 4]", scores(max_order=5)),
         ("p must have 16 entries, got 8", scores(P)),
@@ -527,6 +512,6 @@ def test_bad_input():
     )
     fine = refined(refined(refined(refined(coarse))))
     assert np.isfinite(float(report(fine)().elbo))
-    words, other = "must be an Autoencoder, got LogitTable", LogitTable(np.zeros(8))
-    for objective in (Elbo(), MatchedCodes(), TransportedCodes()):
+    words, other = "must be an Autoencoder, got LogitTable", gen.LogitTable(np.zeros(8))
+    for objective in (Elbo(), gen.MatchedCodes(), gen.TransportedCodes()):
         refused((words, train, objective, other, SPACE, P, 1), error=TypeError)

@@ -8,21 +8,8 @@ import jax
 import numpy as np
 import pytest
 from lab import generators as gen
-from lab.generators import (
-    Beam,
-    Greedy,
-    MarkovModel,
-    MinK,
-    MinP,
-    PLess,
-    Temperature,
-    TopH,
-    TopK,
-    TopP,
-    decode,
-    markov_metrics,
-    tempered_markov_metrics,
-)
+from lab.generators import Greedy, MinK, Temperature, TopK, TopP, decode, markov_metrics
+from numpy.testing import assert_allclose, assert_array_equal
 from referees.prefixes import masses_after
 from refusals import refused
 from scipy.optimize import brentq, minimize_scalar
@@ -31,8 +18,14 @@ from scipy.special import entr, softmax
 import qdtheory as qd
 
 SPACES = qd.TextSpace(4, 3), qd.TextSpace(3, (1, 2, 3)), qd.TextSpace(2, (2, 5))
-TRUNCATIONS = TopK(2), TopP(0.7), MinP(0.3), gen.Typical(0.6), gen.Epsilon(0.2)
-TRUNCATIONS += gen.Eta(0.3), TopH(0.6), TopH(0.6, normalised=False), PLess(), MinK()
+TRUNCATIONS = TopK(2), TopP(0.7), gen.MinP(0.3), gen.Typical(0.6), gen.Epsilon(0.2)
+TRUNCATIONS += (
+    gen.Eta(0.3),
+    gen.TopH(0.6),
+    gen.TopH(0.6, normalised=False),
+    gen.PLess(),
+    MinK(),
+)
 UNIT = 64  # of the counts below, so that floats hold every sum exactly
 
 
@@ -49,7 +42,7 @@ def truncated(c, k, mass, eighths, cutoff, keep):
     gone = np.cumsum(c[rising]) > UNIT - mass
     gone[-keep:] = True
     yield TopP(some, keep), gone[np.argsort(rising)], 1
-    yield MinP(eighths / 8, keep), (8 * c >= eighths * max(c)) | (rank < keep), 1
+    yield gen.MinP(eighths / 8, keep), (8 * c >= eighths * max(c)) | (rank < keep), 1
     enough = c >= greatest[min(keep, size) - 1]
     yield gen.Epsilon(share, keep), enough | (p >= share), 1
     least = min(share, sqrt(share) * exp(-h))
@@ -67,13 +60,13 @@ def truncated(c, k, mass, eighths, cutoff, keep):
         laws = (head / (head.sum() if normalised else UNIT) for head in heads)
         room = np.array([some * h - entr(law).sum() for law in laws])
         number = np.argmin(np.append(room >= 0, False))
-        yield TopH(some, normalised), rank < max(number, 1), abs(room).min()
+        yield gen.TopH(some, normalised), rank < max(number, 1), abs(room).min()
 
     # In whole numbers, over the common denominator UNIT^2 or (V - 1) UNIT^2.
     above = UNIT * c - c @ c
-    yield PLess(), (above >= 0) | (c == max(c)), 1
+    yield gen.PLess(), (above >= 0) | (c == max(c)), 1
     above = (size - 1) * UNIT * c - size * (c @ c) + UNIT**2
-    yield PLess(norm=True), (above >= 0) | (c == max(c)), abs(above).min()
+    yield gen.PLess(norm=True), (above >= 0) | (c == max(c)), abs(above).min()
 
     logs = np.log(greatest[greatest > 0])
     falls, reach = -np.diff(logs) / np.arange(1, len(logs)), logs[0] - logs[-1]
@@ -110,7 +103,7 @@ def test_top_h_bounds_the_entropy_and_the_code_of_its_authors_does_not():
     rng = np.random.default_rng(25)
     for size, share in product((2, 5, 30), (0.2, 0.6, 0.95)):
         for law in rng.dirichlet(np.full(size, rng.choice([0.3, 1, 8])), 30):
-            kept = TopH(share)(law)
+            kept = gen.TopH(share)(law)
             assert entr(kept).sum() <= share * entr(law).sum() + 1e-12
             # One more token would break it, so nothing is left to add.
             more = np.sort(law)[::-1][: np.count_nonzero(kept) + 1]
@@ -118,9 +111,9 @@ def test_top_h_bounds_the_entropy_and_the_code_of_its_authors_does_not():
     # The code keeps a share of n equal tokens, the paper a power of n.
     for n in (10, 50, 100):
         law = np.full(n, 1 / n)
-        code = np.count_nonzero(TopH(0.455, normalised=False)(law))
+        code = np.count_nonzero(gen.TopH(0.455, normalised=False)(law))
         assert code == int(0.455 * n)
-        assert np.count_nonzero(TopH(0.455)(law)) == int(n**0.455)
+        assert np.count_nonzero(gen.TopH(0.455)(law)) == int(n**0.455)
         assert log(code) > 0.455 * log(n)
 
 
@@ -130,14 +123,14 @@ def test_p_less_keeps_at_most_the_effective_number_and_always_one():
     for size in (1, 2, 6, 40):
         for law in rng.dirichlet(np.full(size, rng.choice([0.2, 1, 20])), 50):
             squares = sum(x * x for x in law.tolist())
-            kept, wider = PLess()(law) > 0, PLess(norm=True)(law) > 0
+            kept, wider = gen.PLess()(law) > 0, gen.PLess(norm=True)(law) > 0
             assert 1 <= kept.sum() <= 1 / squares + 1e-9
             assert (wider >= kept).all()
             share = min(squares / max(law), 1.0)
-            np.testing.assert_allclose(PLess()(law), MinP(share)(law), atol=1e-15)
+            assert_allclose(gen.PLess()(law), gen.MinP(share)(law), atol=1e-15)
         flat = np.full(size, 1 / size)  # the sum of squares is rounded
-        for decoder in (PLess(), PLess(norm=True)):
-            np.testing.assert_allclose(decoder(flat), flat, atol=1e-15)
+        for decoder in (gen.PLess(), gen.PLess(norm=True)):
+            assert_allclose(decoder(flat), flat, atol=1e-15)
 
 
 @pytest.mark.claim("N24.27")
@@ -145,7 +138,7 @@ def test_only_the_cliff_of_min_k_is_free_of_the_temperature():
     rng = np.random.default_rng(27)
     for law in rng.dirichlet(np.full(12, 1.0), 100):
         t = Temperature(float(np.exp(rng.normal())))
-        np.testing.assert_allclose(MinK(0)(t(law)), t(MinK(0)(law)), atol=1e-13)
+        assert_allclose(MinK(0)(t(law)), t(MinK(0)(law)), atol=1e-13)
     # Logits 1, 0, -1: the first fall is steepest, and a range of 2 asks for tau / 2.
     law = softmax([1.0, 0.0, -1.0])
     numbers = [np.count_nonzero(MinK(4.5)(Temperature(t)(law))) for t in (0.5, 1, 2)]
@@ -157,7 +150,7 @@ def test_temperature_and_greedy():
     law = np.array([0.5, 0.3, 0.2, 0.0])
     for t in (0.01, 0.5, 1, 3.0):
         expected = law ** (1 / t) / (law ** (1 / t)).sum()
-        np.testing.assert_allclose(Temperature(t)(law), expected, rtol=1e-13)
+        assert_allclose(Temperature(t)(law), expected, rtol=1e-13)
     assert Temperature(1e-4)(law).tolist() == Greedy()(law).tolist() == [1, 0, 0, 0]
 
 
@@ -167,13 +160,13 @@ def test_the_order_of_decoders():
     for law in rng.dirichlet(np.full(6, 0.8), 200):
         t, share = rng.uniform(0.3, 2), rng.uniform(0.05, 0.9)
         top, warm = TopK(int(rng.integers(1, 7))), Temperature(t)
-        np.testing.assert_allclose(warm(top(law)), top(warm(law)), atol=1e-14)
-        after, before = MinP(share)(warm(law)), warm(MinP(share**t)(law))
-        np.testing.assert_allclose(after, before, atol=1e-14)
+        assert_allclose(warm(top(law)), top(warm(law)), atol=1e-14)
+        after, before = gen.MinP(share)(warm(law)), warm(gen.MinP(share**t)(law))
+        assert_allclose(after, before, atol=1e-14)
         one, other = TopP(0.8)(warm(law)), warm(TopP(0.8)(law))
         differ += not np.allclose(one, other)
         decoded = decode(law, qd.TextSpace(6, 1), (warm, TopP(0.8)))
-        np.testing.assert_allclose(decoded, one, atol=1e-15)
+        assert_allclose(decoded, one, atol=1e-15)
     assert 40 < differ < 200
 
 
@@ -207,7 +200,7 @@ def test_a_decoded_text_is_a_product_over_its_prefixes(space):
             path = enumerate((*text, *ends))
             expected.append(prod(change(text[:t])[token] for t, token in path))
         found = decode(q, space, decoder)
-        np.testing.assert_allclose(found, expected, atol=1e-14, err_msg=str(decoder))
+        assert_allclose(found, expected, atol=1e-14, err_msg=str(decoder))
         assert found.sum() == pytest.approx(1, abs=1e-13)
 
 
@@ -215,19 +208,19 @@ def test_models_and_batches():
     space = SPACES[1]
     lstm = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 6, 8, end_token=3)
     p = np.asarray(lstm.probabilities(space))
-    np.testing.assert_array_equal(*(decode(m, space, TopK(2)) for m in (lstm, p)))
+    assert_array_equal(*(decode(m, space, TopK(2)) for m in (lstm, p)))
     # A model's own temperature is the decoder's.
     cold = lstm.probabilities(space, 0.6)
-    np.testing.assert_allclose(decode(p, space, Temperature(0.6)), cold, rtol=1e-11)
+    assert_allclose(decode(p, space, Temperature(0.6)), cold, rtol=1e-11)
     several = np.random.default_rng(5).dirichlet(np.ones(space.num_texts), (2, 3))
     tokens = *TRUNCATIONS, TopK(2, 3), Temperature(0.5), Greedy()
-    for decoder in (*tokens, Beam(2), gen.BestOf(3, p)):
+    for decoder in (*tokens, gen.Beam(2), gen.BestOf(3, p)):
         found, one = (decode(q, space, decoder) for q in (several, several[1, 2]))
         assert found.shape == several.shape
-        np.testing.assert_array_equal(found[1, 2], one)
+        assert_array_equal(found[1, 2], one)
     found = decode(p, space, (Greedy(), gen.BestOf(3, p)))
     expected = gen.best_of_n(decode(p, space, Greedy()), p, 3)
-    np.testing.assert_array_equal(found, expected)
+    assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -237,7 +230,7 @@ def test_laws_and_texts_are_inverse(space):
     q /= q.sum()
     laws = gen.next_token_distributions(q, space)
     assert all(np.allclose(law.sum(axis=-1), 1) for law in laws)
-    np.testing.assert_allclose(gen.text_distribution(laws, space), q, atol=1e-15)
+    assert_allclose(gen.text_distribution(laws, space), q, atol=1e-15)
 
 
 def searched(space, q, width, penalty):
@@ -268,14 +261,14 @@ def test_beam_search(space):
     rng = np.random.default_rng(9)
     for q in rng.dirichlet(np.full(space.num_texts, 0.5), 6):
         for width, penalty in product((1, 2, 3, 200), (0.0, 1.0)):
-            found = decode(q, space, Beam(width, penalty))
+            found = decode(q, space, gen.Beam(width, penalty))
             assert found.max() == 1
             assert found.argmax() == searched(space, q, width, penalty)
-        whole = decode(q, space, Beam(space.num_texts, 0.0))
+        whole = decode(q, space, gen.Beam(space.num_texts, 0.0))
         assert whole.argmax() == q.argmax()
         if len(space.lengths) == 1:
-            one = decode(q, space, Beam(1))
-            np.testing.assert_array_equal(one, decode(q, space, Greedy()))
+            one = decode(q, space, gen.Beam(1))
+            assert_array_equal(one, decode(q, space, Greedy()))
 
 
 # --- Where they lie: LL-SE ------------------------------------------------------------
@@ -326,7 +319,7 @@ def test_two_words_and_two_tokens_suffice(t):
     p = np.array([0.25, 0.25, 0.45, 0.05])
     assert lost(decode(p, qd.TextSpace(2, 2), Temperature(t)), p) >= 0.003
     one = decode(p, qd.TextSpace(4, 1), Temperature(t))  # one token is not enough
-    np.testing.assert_allclose(one, tempered(p, 1 / t), atol=1e-15)
+    assert_allclose(one, tempered(p, 1 / t), atol=1e-15)
 
 
 @pytest.mark.claim("N24.6")
@@ -345,8 +338,8 @@ def test_a_truncation_lacks_entropy_even_when_it_hardly_cuts():
 @pytest.mark.claim("N24.8", "N24.9")
 def test_truncation_beats_temperature_where_the_greedy_text_is_not_the_mode():
     space, p = qd.TextSpace(2, 2), np.array([0.3, 0.3, 0.36, 0.04])
-    q, greedy = (decode(p, space, decoder) for decoder in (MinP(0.5), Greedy()))
-    np.testing.assert_allclose(q, [0.3, 0.3, 0.4, 0], atol=1e-15)
+    q, greedy = (decode(p, space, decoder) for decoder in (gen.MinP(0.5), Greedy()))
+    assert_allclose(q, [0.3, 0.3, 0.4, 0], atol=1e-15)
     sweep = [decode(p, space, Temperature(float(t))) for t in np.linspace(0.05, 1, 96)]
     for f, spread in ((np.log(p), lambda x: entr(x).sum()), (p, lambda x: -x @ x)):
         wins = [(q - x) @ f > 0 and spread(q) > spread(x) for x in sweep]
@@ -364,7 +357,7 @@ def test_temperature_loses_least_under_ll_se():
     oracles = [np.asarray(qd.oracle(space, seed)) for seed in range(20)]
     for family, numbers in (
         (Temperature, (0.3, 0.5, 0.7, 0.9)),
-        (MinP, (0.1, 0.2, 0.4, 0.6)),
+        (gen.MinP, (0.1, 0.2, 0.4, 0.6)),
     ):
         shares = []
         for p, number in product(oracles, numbers):
@@ -381,7 +374,7 @@ def test_temperature_loses_least_under_ll_se():
 
 def drawn(rng, size, weight=1.0):
     rows = rng.dirichlet(np.full(size, weight), size + 1)
-    return MarkovModel(rows[0], rows[1:])
+    return gen.MarkovModel(rows[0], rows[1:])
 
 
 def listed(q, p):
@@ -398,15 +391,15 @@ def test_metrics_and_decoders_on_all_texts(size, length):
     for decoders in ((Temperature(0.6),), (TopK(2),), (Temperature(2.0), TopP(0.8))):
         q = gen.decode_markov(p, *decoders)
         law = np.asarray(q.probabilities(space))
-        np.testing.assert_allclose(law, decode(table, space, decoders), atol=1e-14)
+        assert_allclose(law, decode(table, space, decoders), atol=1e-14)
         found = markov_metrics(q, p, length)
         values = found.se, found.ll, found.log_cr, found.log_repetition
-        np.testing.assert_allclose(values, listed(law, table), rtol=1e-12)
-        np.testing.assert_allclose((found.cr, -found.nrr), np.exp(values[2:]))
+        assert_allclose(values, listed(law, table), rtol=1e-12)
+        assert_allclose((found.cr, -found.nrr), np.exp(values[2:]))
     for beta in (0.3, 1.0, 2.5):
         se, ll, *_ = listed(np.asarray(qd.temper(table, beta)), table)
-        found = tempered_markov_metrics(p, beta, length)
-        np.testing.assert_allclose(found, (ll, se), rtol=1e-11)
+        found = gen.tempered_markov_metrics(p, beta, length)
+        assert_allclose(found, (ll, se), rtol=1e-11)
 
 
 @pytest.mark.claim("N24.11")
@@ -424,8 +417,8 @@ def test_metrics_of_long_texts_grow_with_the_length():
 
 
 def test_what_one_model_never_writes():
-    never = MarkovModel(np.array([0.0, 1.0]), np.eye(2))
-    p = MarkovModel(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [1.0, 0.0]]))
+    never = gen.MarkovModel(np.array([0.0, 1.0]), np.eye(2))
+    p = gen.MarkovModel(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [1.0, 0.0]]))
     found = markov_metrics(never, p, 3)
     assert (found.se, found.ll, found.log_cr, found.cr) == (0, -np.inf, -np.inf, 0)
     # Rows that are never reached do not count.
@@ -435,24 +428,32 @@ def test_what_one_model_never_writes():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     space, q, best = qd.TextSpace(2, 2), np.full(4, 0.25), gen.BestOf(2, np.ones(3))
-    p, three = (MarkovModel(np.full(n, 1 / n), np.full((n, n), 1 / n)) for n in (2, 3))
-    wide = MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
-    light = MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
+    p, three = (
+        gen.MarkovModel(np.full(n, 1 / n), np.full((n, n), 1 / n)) for n in (2, 3)
+    )
+    wide = gen.MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
+    light = gen.MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
     one, size = "a Markov model is for texts of one length, got", "over 2 tokens here, "
     refused(
         ("t must be positive and finite, got 0; for 0 take Greedy()", Temperature, 0),
         ("k must be at least 1, got 0", TopK, 0),
         ("min_tokens_to_keep must be at least 1, got 0", TopK, 1, 0),
         ("mass must lie in [0, 1], got 1.1", TopP, 1.1),
-        ("share must lie in [0, 1], got -0.1", MinP, -0.1),
+        ("share must lie in [0, 1], got -0.1", gen.MinP, -0.1),
         ("mass must lie in (0, 1), got 1.0", gen.Typical, 1.0),
-        ("share must lie in (0, 1], got 0", TopH, 0),
+        ("share must lie in (0, 1], got 0", gen.TopH, 0),
         ("tau must be finite and at least 0, got -1", MinK, -1),
         ("tau must be finite and at least 0, got inf", MinK, np.inf),
         ("cutoff must lie in (0, 1), got 0", gen.Epsilon, 0),
         ("cutoff must lie in (0, 1), got 1", gen.Eta, 1),
-        ("width must be at least 1, got 0", Beam, 0),
-        ("chooses texts: it must be the last", decode, q, space, (Beam(2), TopK(1))),
+        ("width must be at least 1, got 0", gen.Beam, 0),
+        (
+            "chooses texts: it must be the last",
+            decode,
+            q,
+            space,
+            (gen.Beam(2), TopK(1)),
+        ),
         ("the space has 4 texts, so q must have 4", decode, q[:3], space, TopK(1)),
         ("q must hold distributions", decode, np.full(4, 0.3), space, TopK(1)),
         ("expected at least one decoder", decode, q, space, ()),
@@ -461,7 +462,13 @@ def test_bad_input():
         ("must be nonnegative and sum to 1", gen.decode_markov, light, TopK(1)),
         ("the models have 2 and 3 tokens", markov_metrics, p, three, 3),
         ("length must be at least 1, got 0", markov_metrics, p, p, 0),
-        ("beta must be positive and finite, got 0", tempered_markov_metrics, p, 0, 3),
+        (
+            "beta must be positive and finite, got 0",
+            gen.tempered_markov_metrics,
+            p,
+            0,
+            3,
+        ),
         (one, p.probabilities, qd.TextSpace(2, (1, 2))),
         (size + "the space over 3", p.probabilities, qd.TextSpace(3, 2)),
     )
@@ -469,6 +476,6 @@ def test_bad_input():
     refused(
         ("expected a decoder, as TopK(5), got 'top-k'", decode, q, space, "top-k"),
         ("LogitTable, got {}", decode, {}, space, TopK(1)),
-        (beam, gen.decode_markov, p, Beam(2)),
+        (beam, gen.decode_markov, p, gen.Beam(2)),
         error=TypeError,
     )

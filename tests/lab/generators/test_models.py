@@ -8,15 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
-from lab.generators import (
-    LogitTable,
-    Model,
-    PrefixTable,
-    policy_gradient,
-    prefix_distribution,
-    token_policy_gradient,
-)
+from lab import generators as gen
+from lab.generators import LogitTable, PrefixTable, policy_gradient
 from models import DIVERGENCES
+from numpy.testing import assert_allclose
 from refusals import refused
 
 import qdtheory as qd
@@ -46,17 +41,17 @@ def test_tables_are_softmaxes_of_texts_and_of_tokens_one_by_one():
         weights = np.exp(logits)
         texts, rows = weights[:27], dict(zip(prefixes, weights[27:].reshape(13, 3)))
         found = LogitTable(logits[:27]).probabilities(space)
-        np.testing.assert_allclose(found, texts / texts.sum(), rtol=1e-14)
+        assert_allclose(found, texts / texts.sum(), rtol=1e-14)
         expected = [
             np.prod([rows[text[:t]][text[t]] / rows[text[:t]].sum() for t in range(3)])
             for text in product(range(3), repeat=3)
         ]
         found = PrefixTable(logits[27:].reshape(13, 3)).probabilities(space)
-        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        assert_allclose(found, expected, rtol=1e-14)
         for table in (LogitTable.of(expected), PrefixTable.of(expected, space)):
-            assert isinstance(table, Model)
-            np.testing.assert_allclose(table.probabilities(space), expected, rtol=1e-13)
-    assert isinstance(random_lstm(jax.random.key(0), 3), Model)
+            assert isinstance(table, gen.Model)
+            assert_allclose(table.probabilities(space), expected, rtol=1e-13)
+    assert isinstance(random_lstm(jax.random.key(0), 3), gen.Model)
 
 
 @pytest.mark.parametrize("table", [LogitTable, PrefixTable])
@@ -65,7 +60,7 @@ def test_tables_are_pytrees(table):
     batch = np.random.default_rng(0).normal(size=(4, *shape))
     found = jax.jit(jax.vmap(lambda x: table(x).probabilities(WORDS)))(batch)
     one = table(jnp.asarray(batch[1]))
-    np.testing.assert_allclose(found[1], one.probabilities(WORDS), rtol=1e-14)
+    assert_allclose(found[1], one.probabilities(WORDS), rtol=1e-14)
     slope = jax.grad(lambda m: m.probabilities(WORDS)[0])(one)
     # A constant added to the logits of one softmax changes nothing.
     assert np.abs(np.asarray(slope.logits).sum(axis=-1)).max() <= 1e-15
@@ -88,7 +83,7 @@ def steps(model, p, space):
 
 @partial(jax.jit, static_argnums=2)
 def both_forms(model, rewards, space):
-    forms = token_policy_gradient, policy_gradient
+    forms = gen.token_policy_gradient, policy_gradient
     return [ravel_pytree(form(model, space, rewards))[0] for form in forms]
 
 
@@ -127,8 +122,8 @@ def test_the_token_form_is_seqgans_sum_over_prefixes():
                 value = law[mine] @ rewards[mine] / law[mine].sum()
                 expected[i] = expected[i] + q[mine].sum() * value * slope
         for total, given in zip(expected, (None, stale)):
-            found = flat(token_policy_gradient(model, space, rewards, given))
-            np.testing.assert_allclose(found, total, atol=1e-13)
+            found = flat(gen.token_policy_gradient(model, space, rewards, given))
+            assert_allclose(found, total, atol=1e-13)
 
 
 @pytest.mark.claim("N20.10")
@@ -137,9 +132,9 @@ def test_stale_roll_outs_change_the_step_and_not_the_last_token():
     model = PrefixTable(rng.normal(size=(3, 2)))
     stale, rewards = rng.dirichlet(np.ones(4)), rng.normal(size=4)
     fresh = policy_gradient(model, space, rewards).logits
-    found = token_policy_gradient(model, space, rewards, stale).logits
+    found = gen.token_policy_gradient(model, space, rewards, stale).logits
     assert np.abs(np.asarray(found - fresh)[0]).max() > 1e-3
-    np.testing.assert_allclose(found[1:], fresh[1:], atol=1e-15)
+    assert_allclose(found[1:], fresh[1:], atol=1e-15)
 
 
 def test_an_end_token_is_a_token():
@@ -147,8 +142,8 @@ def test_an_end_token_is_a_token():
     model = random_lstm(jax.random.key(0), 3, 6, 8, end_token=2)
     rewards = np.random.default_rng(4).normal(size=space.num_texts)
     by_token, whole = both_forms(model, rewards, space)
-    np.testing.assert_allclose(by_token, whole, atol=1e-13)
-    law = prefix_distribution(space, model.probabilities(space))
+    assert_allclose(by_token, whole, atol=1e-13)
+    law = gen.prefix_distribution(space, model.probabilities(space))
     first = [float(law[space.tokens[:, 0] == a, 0].max()) for a in (0, 1)]
     assert sum(first) == pytest.approx(1, abs=1e-14)
 
@@ -157,7 +152,7 @@ def test_an_end_token_is_a_token():
 def test_bad_input():
     space, table, eight = qd.TextSpace(2, 2), LogitTable(np.zeros(4)), np.zeros(8)
     lstm, zeros = random_lstm(jax.random.key(0), 3), np.zeros(4)
-    for form in (policy_gradient, token_policy_gradient):
+    for form in (policy_gradient, gen.token_policy_gradient):
         words = "model must be a pytree with probabilities(space)"
         refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
         refused(
@@ -165,7 +160,7 @@ def test_bad_input():
             ("model's texts are over 3 tokens", form, lstm, space, zeros),
             ("rewards must be finite", form, table, space, zeros + np.inf),
         )
-    stale, form = np.eye(4)[0], token_policy_gradient
+    stale, form = np.eye(4)[0], gen.token_policy_gradient
     shapes = "rewards must have shape (4,), or (4, 2) for one a token, got (4, 3)"
     mixed, words = qd.TextSpace(3, (1, 2)), "of one length, got lengths (1, 2); take a"
     short = PrefixTable(np.zeros((4, 3))).probabilities

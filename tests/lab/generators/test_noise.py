@@ -6,16 +6,9 @@ import numpy as np
 import optax
 import pytest
 from jax.flatten_util import ravel_pytree
-from lab.generators import (
-    LogitTable,
-    PrefixTable,
-    adam_drift,
-    constant_reward_drift,
-    expectation,
-    fisher_drift,
-    policy_update,
-    train_on_rewards,
-)
+from lab import generators as gen
+from lab.generators import LogitTable, constant_reward_drift, expectation, fisher_drift
+from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.special import logsumexp, softmax
@@ -65,7 +58,7 @@ def drifted(q, *settings, **more):
 def updated(model, rule, *settings):
     """The function from a batch and its rewards to the model after it."""
     start, space = (model, rule.init(model)), texts(model.logits.size)
-    return lambda x, r: policy_update(start, space, x, r, rule, *settings)[0]
+    return lambda x, r: gen.policy_update(start, space, x, r, rule, *settings)[0]
 
 
 @pytest.mark.claim("N21.1")
@@ -99,9 +92,7 @@ def test_rewards_count_by_two_moments_and_steps_on_one_batch_flatten(
     found = constant_reward_drift(q, eta, 2, mean, variance, num_steps=steps)
     expected = drifted(q, eta, 2, rewards, steps=steps)
     error = 1e-2 * abs(found).max() if steps > 1 else 0
-    np.testing.assert_allclose(
-        found, expected, rtol=0.02 + 0.01 * (steps > 1), atol=error
-    )
+    assert_allclose(found, expected, rtol=0.02 + 0.01 * (steps > 1), atol=error)
 
 
 @pytest.mark.claim("N21.2", "N21.6")
@@ -134,7 +125,7 @@ def test_the_mean_of_the_batch_or_of_the_others_leaves_some_variance(rng, scale)
 
     left = scale**2 * (1 - 1 / 3) * VARIANCE
     expected = constant_reward_drift(q, 0.005, 3, 0.0, left)
-    np.testing.assert_allclose(expectation(change, q, 3, *TWO), expected, rtol=0.02)
+    assert_allclose(expectation(change, q, 3, *TWO), expected, rtol=0.02)
 
 
 @pytest.mark.claim("N21.4")
@@ -144,7 +135,7 @@ def test_logits_keep_their_mean_and_nll_rises_for_any_p(rng, eta):
         q, p = rng.dirichlet(np.ones(4), 2)
         logits, weights = moved(q, eta, 2)
         kept = weights @ logits
-        np.testing.assert_allclose(kept, np.log(q), atol=1e-13 * max(1, eta))
+        assert_allclose(kept, np.log(q), atol=1e-13 * max(1, eta))
         rise = weights @ (logsumexp(logits, axis=1) - logits @ p) + p @ np.log(q)
         assert rise > 0
         if eta == 0.01:
@@ -159,7 +150,7 @@ def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
     space = qd.TextSpace(2, 3)
     model = qd.LSTMLanguageModel.random(jax.random.key(1), 2, 2, 2)
     if kind == "prefixes":
-        model = PrefixTable.of(rng.dirichlet(np.ones(8)), space)
+        model = gen.PrefixTable.of(rng.dirichlet(np.ones(8)), space)
     flat, build = ravel_pytree(model)
 
     def q_of(x):
@@ -171,7 +162,7 @@ def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
     fisher = (slopes.T / q) @ slopes
     expected = 0.01 / 8 * jnp.einsum("jk,ijk->i", fisher, hessians)
     found = fisher_drift(model, space, 0.1, 4)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.claim("N21.5")
@@ -182,10 +173,10 @@ def test_a_prefix_drifts_as_often_as_it_is_seen(rng):
         rows = q.reshape(3, 3)
         return rows / rows.sum(axis=1, keepdims=True)
 
-    found = fisher_drift(PrefixTable.of(q, space), space, 0.1, 4, of=conditionals)
+    found = fisher_drift(gen.PrefixTable.of(q, space), space, 0.1, 4, of=conditionals)
     for share, row, drift in zip(q.reshape(3, 3).sum(axis=1), conditionals(q), found):
         expected = share * constant_reward_drift(row, 0.1, 4)
-        np.testing.assert_allclose(drift, expected, rtol=1e-10)
+        assert_allclose(drift, expected, rtol=1e-10)
 
 
 @pytest.mark.slow
@@ -225,28 +216,26 @@ def signs(q, batch_size, values, chances):
 @pytest.mark.parametrize("reward", [1.0, -3.0])
 def test_adam_starts_with_signs(rng, batch_size, reward):
     for q in (rng.dirichlet(np.ones(4)), np.array([0.4, 0.2, 0.2, 0.2])):
-        found = np.sign(reward) * adam_drift(q, 0.01, batch_size)
+        found = np.sign(reward) * gen.adam_drift(q, 0.01, batch_size)
         expected = 0.01 * signs(q, batch_size, (reward,), (1.0,))
-        np.testing.assert_allclose(found, expected, atol=1e-15)
+        assert_allclose(found, expected, atol=1e-15)
         model = LogitTable.of(q)
         after = updated(model, optax.adam(0.01))
         mean = expectation(after, q, batch_size, np.array([reward])).logits
-        np.testing.assert_allclose(found, mean - model.logits, atol=1e-7)
+        assert_allclose(found, mean - model.logits, atol=1e-7)
 
 
 @pytest.mark.claim("N21.8")
 def test_adam_at_the_size_of_a_batch():
     q = np.repeat([0.04, 0.001], [20, 200])
-    drift = np.asarray(adam_drift(q, 1.0, 64))[[0, -1]]
+    drift = np.asarray(gen.adam_drift(q, 1.0, 64))[[0, -1]]
     draws = np.random.default_rng(8).multinomial(64, q, 20_000) - 64 * q
     sampled = np.sign(draws).mean(axis=0)
-    np.testing.assert_allclose(
-        [sampled[:20].mean(), sampled[20:].mean()], drift, atol=0.01
-    )
-    np.testing.assert_allclose(drift, [-0.05, -0.88], atol=0.005)
+    assert_allclose([sampled[:20].mean(), sampled[20:].mean()], drift, atol=0.01)
+    assert_allclose(drift, [-0.05, -0.88], atol=0.005)
     half = 1 - 0.5 ** (1 / 64)
     for x, sign in ((half - 1e-6, -1), (half + 1e-6, 1)):
-        assert np.sign(adam_drift(np.array([x, 1 - x]), 1.0, 64)[0]) == sign
+        assert np.sign(gen.adam_drift(np.array([x, 1 - x]), 1.0, 64)[0]) == sign
 
 
 @pytest.mark.claim("N21.9")
@@ -268,9 +257,9 @@ def test_sampled_training_follows_the_drift():
     q, space, rate = np.r_[0.12, np.full(11, 0.08)], texts(12), 0.05
     keys, model = jax.random.split(jax.random.key(10), 4000), LogitTable.of(q)
     settings = 20, 2, lambda key, x: jnp.ones(2), optax.sgd(rate)
-    paths = jax.vmap(lambda k: train_on_rewards(model, space, k, *settings))(keys)
+    paths = jax.vmap(lambda k: gen.train_on_rewards(model, space, k, *settings))(keys)
     assert paths.shape == (4000, 21, 12)
-    np.testing.assert_allclose(paths[:, 0], np.tile(q, (4000, 1)), rtol=1e-12)
+    assert_allclose(paths[:, 0], np.tile(q, (4000, 1)), rtol=1e-12)
     change = np.asarray(paths[:, -1] - q)
     error = change.std(axis=0) / np.sqrt(len(keys))
     # The drift of 20 steps, nearly that of the first; four standard errors.
@@ -291,7 +280,7 @@ def test_a_clip_as_small_as_the_step_drifts_at_first_order(clip, sign):
     model = LogitTable.of(q)
     after = updated(model, optax.sgd(1e-4), 1e-4 * clip, 2)
     found = (expectation(after, q, 3).logits - model.logits) / 1e-4
-    np.testing.assert_allclose(found, total, atol=1e-3)
+    assert_allclose(found, total, atol=1e-3)
 
 
 def test_the_surrogate_is_clipped_where_it_should_be():
@@ -315,15 +304,15 @@ def test_bad_input():
 
     refused(
         *((rate, drift, q, wrong, 2) for wrong in (0.0, -1.0, np.inf, np.nan)),
-        ("batch_size must be at least 1", adam_drift, q, 0.1, 0),
+        ("batch_size must be at least 1", gen.adam_drift, q, 0.1, 0),
         ("num_steps must be at least 1", drift, q, 0.1, 2, 1.0, 0.0, 0),
         ("finite, nonnegative variance", drift, q, 0.1, 2, 1.0, -1.0),
         ("finite mean", drift, q, 0.1, 2, np.nan),
         ("q must sum to 1", drift, np.ones(2), 0.1, 2),
         ("logits must have 3 entries, got 2", fisher_drift, model, texts(3), 0.1, 2),
         ("positive probability", fisher_drift, lost, space, 0.1, 2),
-        ("clip must be positive", policy_update, state, space, x, r, rule, 0.0),
-        ("shapes (2,) and (3,)", policy_update, state, space, x, jnp.ones(3), rule),
+        ("clip must be positive", gen.policy_update, state, space, x, r, rule, 0.0),
+        ("shapes (2,) and (3,)", gen.policy_update, state, space, x, jnp.ones(3), rule),
         ("there are 1,048,576 batches", expectation, batch, q, 20),
         ("must have 2 entries", expectation, batch, q, 2, np.ones(2), np.ones(1)),
     )

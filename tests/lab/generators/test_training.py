@@ -7,14 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from lab.generators import (
-    LogitTable,
-    Range,
-    of_samples,
-    policy_gradient,
-    random_search,
-    train,
-)
+from lab import generators as gen
+from lab.generators import LogitTable, Range, random_search, train
+from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refused
 from scipy.special import softmax
 
@@ -51,18 +46,15 @@ class Momentum:
             return p @ jnp.log(model.probabilities(space))
 
         number, old = state[0] + 1, state[1]
-        slope, broken = (
-            jax.grad(likelihood)(model),
-            jnp.where(number == self.step, jnp.nan, 0),
-        )
         mixed = jax.tree.map(
-            lambda a, b: self.decay * a + (1 - self.decay) * b, old, slope
+            lambda a, b: self.decay * a + (1 - self.decay) * b,
+            *(old, jax.grad(likelihood)(model)),
         )
-        in_state, direction = (
-            jax.tree.map(lambda x, part=part: x + broken * (self.breaks == part), mixed)
-            for part in ("state", "direction")
+        lost = jax.tree.map(lambda x: jnp.where(number == self.step, jnp.nan, x), mixed)
+        return (
+            lost if self.breaks == "direction" else mixed,
+            (number, lost if self.breaks == "state" else mixed),
         )
-        return direction, (number, in_state)
 
 
 def by_hand(steps, rate, rho, k=1, optimizer="sgd", real=P, decay=0.0):
@@ -112,7 +104,7 @@ def test_training_is_the_loop_in_numpy(objective, steps, rate, rho, options):
     )
     expected = by_hand(steps, rate, rho, **options)
     q = found.model.probabilities(SPACE)
-    np.testing.assert_allclose(q, expected, rtol=1e-11)
+    assert_allclose(q, expected, rtol=1e-11)
     assert found.step.tolist() == list(range(0, steps + 1, 10))
     assert float(found.nll[-1]) == pytest.approx(-P @ np.log(expected), rel=1e-11)
 
@@ -142,7 +134,7 @@ def test_adam_is_that_of_optax():
     @jax.jit
     def step(model, moments):
         rewards = optimal_rewards(REWARDS["log D"], model.probabilities(SPACE), P)
-        descent = jax.tree.map(jnp.negative, policy_gradient(model, SPACE, rewards))
+        descent = jax.tree.map(jnp.negative, gen.policy_gradient(model, SPACE, rewards))
         move, moments = optimizer.update(descent, moments)
         return optax.apply_updates(model, move), moments
 
@@ -150,7 +142,7 @@ def test_adam_is_that_of_optax():
     for _ in range(15):
         model, moments = step(model, moments)
     q, expected = (m.probabilities(SPACE) for m in (found.model, model))
-    np.testing.assert_allclose(q, expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(q, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_records_are_the_metrics_of_the_model():
@@ -174,7 +166,7 @@ def test_records_are_the_metrics_of_the_model():
             assert float(values[record]) == pytest.approx(expected, rel=1e-10)
     # Rewards may be any function of q and p.
     mine = train(lambda q, p: jnp.log(p / q), *settings, every=3)
-    np.testing.assert_allclose(mine.js, found.js, rtol=1e-9)
+    assert_allclose(mine.js, found.js, rtol=1e-9)
 
 
 def test_many_seeds_are_one_mapped_run():
@@ -185,7 +177,7 @@ def test_many_seeds_are_one_mapped_run():
     keys = jax.random.split(jax.random.key(3), 3)
     together = jax.jit(jax.vmap(run))(keys)
     assert together.shape == (3, 3)
-    np.testing.assert_allclose(together, [run(key) for key in keys], rtol=1e-9)
+    assert_allclose(together, [run(key) for key in keys], rtol=1e-9)
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -204,7 +196,7 @@ def test_a_run_that_diverges_names_the_step_and_the_part(step):
     if step > 1:
         found = train(Momentum(0, "state", step), *settings[:-1], step - 1)
         whole = train(Momentum(), *settings)
-        np.testing.assert_array_equal(found.nll, whole.nll[:step])
+        assert_array_equal(found.nll, whole.nll[:step])
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -326,7 +318,7 @@ def test_metrics_of_samples_converge_to_the_exact_ones():
         return {"cr": float(q @ p), "nrr": -float(q @ q)}
 
     exact = metrics(q, p)
-    found = [of_samples(metrics, q, p, 400, seed) for seed in range(60)]
+    found = [gen.of_samples(metrics, q, p, 400, seed) for seed in range(60)]
     for name, bias in (("cr", 0), ("nrr", -(1 - q @ q) / 400)):
         values = np.array([each[name] for each in found])
         error = 4 * values.std(ddof=1) / np.sqrt(60)
@@ -370,6 +362,14 @@ def test_bad_input():
         ("metric must be one of fd, bleu, got 'js'", search(metric="js", num_trials=2)),
         ("num_trials must be at least 1, got 0", search(num_trials=0)),
         ("num_seeds must be finite and at least 2, got 1", search(num_seeds=1)),
-        ("must have 8 entries, got 4", of_samples, lambda q, p: {}, eight, four, 10, 0),
+        (
+            "must have 8 entries, got 4",
+            gen.of_samples,
+            lambda q, p: {},
+            eight,
+            four,
+            10,
+            0,
+        ),
     )
     refused(("rewards(q, p) or an Objective; got 3", run(3)), error=TypeError)

@@ -8,22 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lab import generators as gen
-from lab.generators import (
-    WGAN,
-    AtomTable,
-    ContinuousWGAN,
-    LogitTable,
-    optimal_transport,
-    train,
-    transport_to_texts,
-    wasserstein_critic,
-    wasserstein_distance,
-)
+from lab.generators import WGAN, LogitTable, optimal_transport, wasserstein_distance
+from numpy.testing import assert_allclose
 from refusals import refused
 from scipy.optimize import linprog, minimize, minimize_scalar
 from scipy.stats import norm
 
 import qdtheory as qd
+
+approx = pytest.approx
 
 SPACE, PAIRS, MIXED = qd.TextSpace(3, 2), qd.TextSpace(2, 2), qd.TextSpace(2, (1, 2, 3))
 GROUNDS = "hamming", "prefix"
@@ -53,10 +46,10 @@ def test_w1_is_the_transport_between_all_pairs_of_texts(space, ground):
     for q, p in (*draws(space, 5), ends):
         coupled = optimal_transport(cost, q, p)
         found = float(wasserstein_distance(q, p, space, ground))
-        assert found == pytest.approx(float(coupled.value), abs=1e-8)
-        critic = np.asarray(wasserstein_critic(q, p, space, ground))
+        assert found == approx(float(coupled.value), abs=1e-8)
+        critic = np.asarray(gen.wasserstein_critic(q, p, space, ground))
         assert (critic[:, None] - critic <= cost + 1e-12).all()
-        assert critic @ (p - q) == pytest.approx(found, abs=1e-12)
+        assert critic @ (p - q) == approx(found, abs=1e-12)
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(1, 4), (4, 1), (7, 9)])
@@ -67,11 +60,11 @@ def test_the_plan_is_feasible_and_the_potentials_support_it(sources, targets):
     found = optimal_transport(cost, a, b)
     u, v = found.source_potential, found.target_potential
     assert float(jnp.min(found.plan)) >= 0
-    np.testing.assert_allclose(found.plan.sum(axis=1), a, atol=1e-14)
-    np.testing.assert_allclose(found.plan.sum(axis=0), b, atol=1e-14)
+    assert_allclose(found.plan.sum(axis=1), a, atol=1e-14)
+    assert_allclose(found.plan.sum(axis=0), b, atol=1e-14)
     assert (u[:, None] + v <= cost + 1e-14).all()
-    assert float(found.value) == pytest.approx((found.plan * cost).sum(), abs=1e-14)
-    assert float(found.value) == pytest.approx(float(a @ u + b @ v), abs=1e-8)
+    assert float(found.value) == approx((found.plan * cost).sum(), abs=1e-14)
+    assert float(found.value) == approx(float(a @ u + b @ v), abs=1e-8)
 
 
 def test_derivatives_are_the_plan_and_the_potentials():
@@ -91,10 +84,10 @@ def test_derivatives_are_the_plan_and_the_potentials():
     for slope, step in zip(slopes, ((ways[0], 0), (0, ways[1]))):
         ends = [value(cost + s * step[0], mass[0] + s * step[1]) for s in (1e-6, -1e-6)]
         found = float((slope * (step[0] + step[1])).sum())
-        assert found == pytest.approx(float(ends[0] - ends[1]) / 2e-6, rel=1e-6)
+        assert found == approx(float(ends[0] - ends[1]) / 2e-6, rel=1e-6)
     together = jax.vmap(value, (None, 0))(cost, mass)
     apart = [value(cost, logits) for logits in mass]
-    np.testing.assert_allclose(together, apart, rtol=1e-12)
+    assert_allclose(together, apart, rtol=1e-12)
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
@@ -102,12 +95,12 @@ def test_the_critic_is_minus_the_derivative_of_w1_by_the_model(ground):
     (q, p), (other, _) = draws(SPACE, 2, seed=5)
     q, other = 0.02 + 0.82 * q, 0.02 + 0.82 * other
     slope = jax.grad(wasserstein_distance)(jnp.asarray(q), p, SPACE, ground)
-    critic = wasserstein_critic(q, p, SPACE, ground)
-    np.testing.assert_allclose(slope, -critic, atol=1e-12)
+    critic = gen.wasserstein_critic(q, p, SPACE, ground)
+    assert_allclose(slope, -critic, atol=1e-12)
     moved = q + 1e-6 * (other - q), q - 1e-6 * (other - q)
     up, down = (wasserstein_distance(x, p, SPACE, ground) for x in moved)
     numeric = float(up - down) / 2e-6
-    assert float(slope @ (other - q)) == pytest.approx(numeric, abs=1e-5)
+    assert float(slope @ (other - q)) == approx(numeric, abs=1e-5)
 
 
 @pytest.mark.parametrize(("q", "p"), draws(PAIRS, 3, seed=6))
@@ -128,11 +121,11 @@ def test_the_penalised_critic_maximises_along_paths_of_the_tree(q, p):
         found = minimize_scalar(loss, (0.5 * sign, 2 * sign), tol=1e-12)
         edges.append(found.x / 2)
     mean = p @ distances(PAIRS, "prefix") @ q
-    assert crossings == pytest.approx(mean, abs=1e-14)
+    assert crossings == approx(mean, abs=1e-14)
     expected = [edges[a] + edges[2 + 2 * a + b] for a in (0, 1) for b in (0, 1)]
-    critic = partial(wasserstein_critic, q, p, PAIRS, "prefix")
-    np.testing.assert_allclose(critic(penalty), expected, atol=1e-6)
-    np.testing.assert_allclose(critic(1e9), critic(), atol=1e-8)
+    critic = partial(gen.wasserstein_critic, q, p, PAIRS, "prefix")
+    assert_allclose(critic(penalty), expected, atol=1e-6)
+    assert_allclose(critic(1e9), critic(), atol=1e-8)
 
 
 @pytest.mark.parametrize("objective", [WGAN(), WGAN("prefix", penalty=10.0)], ids=str)
@@ -143,13 +136,13 @@ def test_small_steps_on_the_critic_descend_w1(objective):
     found, way = model.probabilities(SPACE), []
     for _ in range(12):
         way.append(float(wasserstein_distance(found, p, SPACE, ground)))
-        critic = wasserstein_critic(found, p, SPACE, ground, penalty)
+        critic = gen.wasserstein_critic(found, p, SPACE, ground, penalty)
         found = found * np.exp(found * (critic - found @ critic))
         found = found / found.sum()
     assert (np.diff(way) < 0).all()
     settings = {"optimizer": "sgd", "learning_rate": 1.0, "every": 12}
-    run = train(objective, model, SPACE, p, 72, **settings)
-    assert float(run.cr[1]) == pytest.approx(float(found @ p), abs=1e-9)
+    run = gen.train(objective, model, SPACE, p, 72, **settings)
+    assert float(run.cr[1]) == approx(float(found @ p), abs=1e-9)
     last = run.model.probabilities(SPACE)
     assert wasserstein_distance(last, p, SPACE, ground) < 0.5 * way[0]
 
@@ -169,7 +162,7 @@ def test_a_solution_that_is_not_optimal_is_refused(monkeypatch):
         optimal_transport(distances(SPACE, "hamming"), q, p)
     # In a compiled run too, with one line.
     with pytest.raises(RuntimeError, match=r"^the linear program .* cost$"):
-        train(WGAN(), LogitTable.of(q), SPACE, p, 3)
+        gen.train(WGAN(), LogitTable.of(q), SPACE, p, 3)
 
 
 @pytest.mark.parametrize("objective", [WGAN(), WGAN("prefix")], ids=str)
@@ -183,7 +176,7 @@ def test_a_critic_of_a_model_that_diverged_is_nan_and_training_says_so(objective
     assert np.isnan(critic(jnp.full(9, jnp.nan))).all()
     model = LogitTable(np.r_[np.nan, np.zeros(8)])
     with pytest.raises(FloatingPointError, match="not finite before the first step"):
-        train(objective, model, SPACE, p, 3)
+        gen.train(objective, model, SPACE, p, 3)
 
 
 @pytest.mark.claim("N22.11")
@@ -199,8 +192,8 @@ def test_w1_bends_in_q_where_p_says(ground):
         up, down, here = (float(optimal_transport(cost, x, p).value) for x in at)
         return up + down - 2 * here
 
-    assert bend(q) == pytest.approx(2e-3 * cost[0, 8], abs=1e-9)
-    assert bend(0.5 * q + 0.5 * np.eye(9)[0]) == pytest.approx(0, abs=1e-9)
+    assert bend(q) == approx(2e-3 * cost[0, 8], abs=1e-9)
+    assert bend(0.5 * q + 0.5 * np.eye(9)[0]) == approx(0, abs=1e-9)
     assert bend(far) < 1e-3 * cost[0, 8]
 
 
@@ -209,7 +202,7 @@ def test_w1_bends_in_q_where_p_says(ground):
 TRIPLES, KEY = qd.TextSpace(3, 3), jax.random.key(1)
 P = np.asarray(qd.oracle(TRIPLES, 0))
 MODELS = {
-    "table": AtomTable(jax.random.normal(KEY, (5, 3, 3))),
+    "table": gen.AtomTable(jax.random.normal(KEY, (5, 3, 3))),
     "deconv": gen.ConvDeconv.random(KEY, TRIPLES, num_atoms=5, units=8),
     "lstm": gen.ConvLSTM.random(KEY, TRIPLES, num_atoms=5, size=8),
 }
@@ -220,13 +213,13 @@ QUANTILES = norm.ppf((np.arange(5) + 0.5) / 5)
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_both_laws_are_those_of_the_atoms(model):
     atoms, hard, soft = np.asarray(model.atoms(TRIPLES)), np.zeros(27), np.zeros(27)
-    np.testing.assert_allclose(atoms.sum(axis=-1), 1, atol=1e-14)
+    assert_allclose(atoms.sum(axis=-1), 1, atol=1e-14)
     for rows in atoms:
         hard[TRIPLES.index(rows.argmax(axis=1))] += 1 / 5
         for i, text in enumerate(TRIPLES.tokens):
             soft[i] += np.prod([row[token] for row, token in zip(rows, text)]) / 5
-    np.testing.assert_allclose(model.probabilities(TRIPLES), hard, atol=1e-14)
-    np.testing.assert_allclose(model.soft_probabilities(TRIPLES), soft, atol=1e-14)
+    assert_allclose(model.probabilities(TRIPLES), hard, atol=1e-14)
+    assert_allclose(model.soft_probabilities(TRIPLES), soft, atol=1e-14)
 
 
 def test_a_deconvolution_spreads_the_units_of_a_position():
@@ -238,7 +231,7 @@ def test_a_deconvolution_spreads_the_units_of_a_position():
             for shift in range(2):
                 logits[place + shift] += np.maximum(units, 0) @ model.kernel[shift]
         expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert_allclose(found, expected, atol=1e-12)
 
 
 def test_the_lstm_reads_its_own_softmax():
@@ -248,7 +241,7 @@ def test_the_lstm_reads_its_own_softmax():
         h, c = np.tanh(z * latent[0] + latent[1]), np.zeros(8)
         for row in found:
             weights = np.exp(h @ lstm.output_weights + lstm.output_biases)
-            np.testing.assert_allclose(row, weights / weights.sum(), atol=1e-12)
+            assert_allclose(row, weights / weights.sum(), atol=1e-12)
             gates = row @ lstm.embeddings @ lstm.input_weights + lstm.gate_biases
             i, f, o, cell = np.split(gates + h @ lstm.recurrent_weights, 4)
             c = c / (1 + np.exp(-f)) + np.tanh(cell) / (1 + np.exp(-i))
@@ -257,17 +250,17 @@ def test_the_lstm_reads_its_own_softmax():
 
 def test_the_direction_is_the_sum_over_the_plan():
     model, texts = MODELS["table"], np.eye(3)[TRIPLES.tokens]
-    direction, _ = ContinuousWGAN().ascent((), model, TRIPLES, jnp.asarray(P))
-    plan = np.asarray(transport_to_texts(model, TRIPLES, P).plan)
+    direction, _ = gen.ContinuousWGAN().ascent((), model, TRIPLES, jnp.asarray(P))
+    plan = np.asarray(gen.transport_to_texts(model, TRIPLES, P).plan)
     for atom, shares, found in zip(model.atoms(TRIPLES), plan, direction.logits):
         away = np.asarray(atom) - texts
         lengths = np.sqrt((away**2).sum(axis=(1, 2)))
         slope = np.tensordot(shares / lengths, away, 1)
         # Through the softmax: each row's slope less its mean under the row.
         mean = (atom * slope).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(found, -atom * (slope - mean), atol=1e-12)
-    text = AtomTable(np.where(np.arange(3) == 0, 0, -1000.0) * np.ones((1, 3, 1)))
-    direction, _ = ContinuousWGAN().ascent((), text, TRIPLES, jnp.asarray(P))
+        assert_allclose(found, -atom * (slope - mean), atol=1e-12)
+    text = gen.AtomTable(np.where(np.arange(3) == 0, 0, -1000.0) * np.ones((1, 3, 1)))
+    direction, _ = gen.ContinuousWGAN().ascent((), text, TRIPLES, jnp.asarray(P))
     assert np.isfinite(direction.logits).all()
 
 
@@ -294,14 +287,14 @@ def test_training_ends_at_k_medians():
             left[i] = min(p[i], 0.5 - left.sum())
         best = min(best, geometric_median(left) + geometric_median(p - left))
     for seed in range(2):
-        model = AtomTable(jax.random.normal(jax.random.key(seed), (2, 2, 2)))
+        model = gen.AtomTable(jax.random.normal(jax.random.key(seed), (2, 2, 2)))
         settings = {"learning_rate": 0.05, "every": 250}
-        run = train(ContinuousWGAN(), model, PAIRS, p, 250, **settings)
-        found.append(float(transport_to_texts(run.model, PAIRS, p).value))
+        run = gen.train(gen.ContinuousWGAN(), model, PAIRS, p, 250, **settings)
+        found.append(float(gen.transport_to_texts(run.model, PAIRS, p).value))
         assert float(run.entropy[-1]) <= np.log(2) + 1e-12
         assert run.nll[-1] == np.inf
     assert min(found) >= best - 1e-7
-    assert min(found) == pytest.approx(best, abs=5e-3)
+    assert min(found) == approx(best, abs=5e-3)
 
 
 @pytest.mark.claim("N22.12")
@@ -309,17 +302,17 @@ def test_a_soft_atom_lies_between_texts_and_argmax_is_farther():
     """Three texts that differ in one place: their median is none of them."""
     space, p, corner = qd.TextSpace(3, 1), np.full(3, 1 / 3), np.array([[[50.0, 0, 0]]])
     soft, hard = (
-        float(transport_to_texts(AtomTable(x), space, p).value)
+        float(gen.transport_to_texts(gen.AtomTable(x), space, p).value)
         for x in (np.zeros((1, 1, 3)), corner)
     )
-    assert soft == pytest.approx(np.sqrt(2 / 3), abs=1e-12)
-    assert hard == pytest.approx(2 / 3 * np.sqrt(2), abs=1e-9)
+    assert soft == approx(np.sqrt(2 / 3), abs=1e-12)
+    assert hard == approx(2 / 3 * np.sqrt(2), abs=1e-9)
 
 
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     q, short, mixed = np.full(9, 1 / 9), np.full(8, 1 / 8), np.full(14, 1 / 14)
-    w1, critic, ones = wasserstein_distance, wasserstein_critic, np.ones((9, 9))
+    w1, critic, ones = wasserstein_distance, gen.wasserstein_critic, np.ones((9, 9))
     one = "Hamming's distance is for texts of one length, got lengths (1, 2, 3); take "
     table, single = (
         MODELS["table"],
@@ -337,8 +330,14 @@ def test_bad_input():
         ("shape (3, 3), the space texts of 2", table.probabilities, SPACE),
         (single, gen.ConvDeconv.random, KEY, MIXED),
         ("num_atoms must be at least 1, got 0", gen.ConvLSTM.random, KEY, TRIPLES, 0),
-        ("p must have 27 entries, got 8", transport_to_texts, table, TRIPLES, P[:8]),
+        (
+            "p must have 27 entries, got 8",
+            gen.transport_to_texts,
+            table,
+            TRIPLES,
+            P[:8],
+        ),
     )
     words = "has atoms(space), such as AtomTable"
     other = LogitTable(np.zeros(27)), TRIPLES, P, 1
-    refused((words, train, ContinuousWGAN(), *other), error=TypeError)
+    refused((words, gen.train, gen.ContinuousWGAN(), *other), error=TypeError)

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from lab import corpora, metrics
 from lab.metrics.frechet import gaussian_distance
 from models import draw, random_distribution
+from numpy.testing import assert_allclose
 from refusals import refused
 from scipy.linalg import sqrtm
 from scripts import published
 
 import qdtheory as qd
+
+approx = pytest.approx
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
 # Its functions on histograms; the package exports the one on features only.
@@ -57,11 +60,11 @@ def test_agree_with_mauve_text(qp):
     # Its mixture has the weight on p, and its points are sorted by it.
     points = np.exp(-5 * frontier(q, p, 1 - WEIGHTS))
     # 1 - weights has ten digits at its least.
-    np.testing.assert_allclose(points, curve[1:-1], rtol=1e-9)
-    assert float(mauve(q, p)) == pytest.approx(area(curve), rel=1e-12)
+    assert_allclose(points, curve[1:-1], rtol=1e-9)
+    assert float(mauve(q, p)) == approx(area(curve), rel=1e-12)
     # It leaves out terms of probabilities closer than 1e-8.
     expected = mauve_text.get_fronter_integral(p, q)
-    assert float(integral(q, p)) == pytest.approx(expected, abs=1e-12)
+    assert float(integral(q, p)) == approx(expected, abs=1e-12)
 
 
 @pytest.mark.claim("N13.24")
@@ -86,8 +89,8 @@ def test_prdc_of_sets_of_texts_is_the_ends_of_prd(shared):
     model, real = np.arange(12), np.arange(12 - shared, size)
     found = prdc.compute_prdc(one_hot[real], one_hot[model], nearest_k=1)
     curve = prd(one_hot[model].mean(axis=0), one_hot[real].mean(axis=0), 11)
-    assert found["precision"] == found["density"] == pytest.approx(float(curve[-1, 0]))
-    assert found["recall"] == found["coverage"] == pytest.approx(float(curve[0, 1]))
+    assert found["precision"] == found["density"] == approx(float(curve[-1, 0]))
+    assert found["recall"] == found["coverage"] == approx(float(curve[0, 1]))
 
 
 @pytest.mark.claim("N13.17")
@@ -99,19 +102,19 @@ def test_prd_is_the_algorithm_of_the_paper(qp):
     precision = np.minimum(slopes[:, None] * p, q).sum(axis=1)
     expected = np.stack([precision, precision / slopes], axis=1)
     found = np.asarray(prd(q, p, 41))
-    np.testing.assert_allclose(found, prd(p, q, 41)[::-1, ::-1], rtol=1e-12, atol=1e-15)
+    assert_allclose(found, prd(p, q, 41)[::-1, ::-1], rtol=1e-12, atol=1e-15)
     # Inside the angles differ by 1e-10; the ends here are the limits.
     inner = found[1:-1]
-    np.testing.assert_allclose(inner, expected[1:-1], rtol=1e-8)
-    np.testing.assert_allclose(found[0], [0, p[q > 0].sum()], rtol=1e-14)
-    np.testing.assert_allclose(found[-1], [q[p > 0].sum(), 0], rtol=1e-14)
+    assert_allclose(inner, expected[1:-1], rtol=1e-8)
+    assert_allclose(found[0], [0, p[q > 0].sum()], rtol=1e-14)
+    assert_allclose(found[-1], [q[p > 0].sum(), 0], rtol=1e-14)
     closeness = 1 - float(qd.divergences.total_variation(q, p))
-    np.testing.assert_allclose(found[20], closeness, rtol=1e-13)
+    assert_allclose(found[20], closeness, rtol=1e-13)
     # F scores are maxima of weighted harmonic means.
     for beta, score in zip((8, 1 / 8), metrics.prd_f_scores(found), strict=True):
         weight = np.array([1, beta**2]) / (1 + beta**2)
         best = (1 / (1 / inner @ weight)).max() if inner.any() else 0
-        assert float(score) == pytest.approx(best, rel=1e-13)
+        assert float(score) == approx(best, rel=1e-13)
 
 
 @pytest.mark.parametrize("p", [np.ones(1), np.eye(3)[1], P], ids=str)
@@ -125,15 +128,15 @@ def test_frontiers_by_quadrature_and_of_disjoint_supports():
         return 2 * (share * point[0] + (1 - share) * point[1])
 
     expected = scipy.integrate.quad(integrand, 0, 1, epsabs=1e-13)[0]
-    assert float(integral(Q, P)) == pytest.approx(expected, abs=1e-11)
+    assert float(integral(Q, P)) == approx(expected, abs=1e-11)
     q, p = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75])
     points = metrics.divergence_frontier(q, p, np.array([0, 0.2, 1]))
-    np.testing.assert_allclose(points[1], -np.log([0.2, 0.8]), rtol=1e-15)
+    assert_allclose(points[1], -np.log([0.2, 0.8]), rtol=1e-15)
     assert points[0].tolist() == [np.inf, 0]
     assert points[2].tolist() == [0, np.inf]
     # The curve is x = share^5, y = (1 - share)^5, of area 5 B(5, 6) = 1 / 252.
     coarse, fine = (float(mauve(q, p, num_points=n)) for n in (25, 2001))
-    assert fine == pytest.approx(1 / 252, rel=1e-4)
+    assert fine == approx(1 / 252, rel=1e-4)
     assert fine < coarse  # x -> (1 - x^(1/5))^5 is convex: chords lie above it
     assert not metrics.precision_recall_distributions(q, p).any()
 
@@ -149,13 +152,13 @@ def test_omitting_and_inventing_look_alike(share):
     symmetric = metrics.mauve, metrics.frontier_integral, distance
     for metric in (*symmetric, qd.jensen_shannon_divergence):
         values = [float(metric(q, real)) for q in (omits, invents)]
-        assert values[0] == pytest.approx(values[1], rel=1e-12)
+        assert values[0] == approx(values[1], rel=1e-12)
     for curve, at in (
         (metrics.divergence_frontier, np.linspace(0.1, 0.9, 9)),
         (metrics.precision_recall_distributions, 21),
     ):
         one, other = (curve(q, real, at) for q in (omits, invents))
-        np.testing.assert_allclose(one, other[::-1, ::-1], rtol=1e-12, atol=1e-14)
+        assert_allclose(one, other[::-1, ::-1], rtol=1e-12, atol=1e-14)
 
 
 # -- Frechet's distance --------------------------------------------------------------
@@ -189,8 +192,8 @@ def test_frechet_equals_the_printed_formula_where_covariances_are_regular(seed):
         found = float(distance(*given_, squared=True))
         # Conditions below 1e3 cost sqrtm a few digits of 16.
         expected = by_matrix_root(*moments[0], *moments[1])
-        assert found == pytest.approx(expected, rel=1e-9)
-        assert float(distance(*given_)) ** 2 == pytest.approx(found, rel=1e-14)
+        assert found == approx(expected, rel=1e-9)
+        assert float(distance(*given_)) ** 2 == approx(found, rel=1e-14)
 
 
 @few_examples
@@ -202,7 +205,7 @@ def test_commuting_covariances_differ_as_their_roots(seed, rank):
     a, b = (np.where(np.arange(8) < rank, rng.exponential(size=8), 0) for _ in "ab")
     one, other = ((axes.T * x**2) @ axes for x in (a, b))
     found = gaussian_distance(zero, one, zero, other)
-    assert found == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
+    assert found == approx(np.linalg.norm(a - b), abs=1e-12)
 
 
 @few_examples
@@ -213,20 +216,20 @@ def test_frechet_is_symmetric_and_blind_to_rotations_and_shifts(seed, features):
     rotation = np.linalg.qr(rng.normal(size=(features, features)))[0]
     found = float(distance(q, p, f))
     for moved in (distance(p, q, f), distance(q, p, f @ rotation + 3)):
-        assert float(moved) == pytest.approx(found, rel=1e-12)
-    assert float(distance(q, p, 5 * f)) == pytest.approx(5 * found)
+        assert float(moved) == approx(found, rel=1e-12)
+    assert float(distance(q, p, 5 * f)) == approx(5 * found)
     assert float(distance(q, q, f)) < 1e-13
     # To first order in the step the distance is linear in it: no digits are lost.
     near, nearer = (
         float(distance((1 - t) * q + t * p, q, f[:, :2])) for t in (1e-6, 1e-8)
     )
-    assert near / nearer == pytest.approx(100, rel=1e-3)
+    assert near / nearer == approx(100, rel=1e-3)
     # Fewer texts than features, rotated into the plane that holds all texts.
     plane = np.linalg.qr(rng.normal(size=(40, 5)))[0]
     a, b = rng.normal(size=(4, 5)), rng.normal(size=(7, 5))
     expected = corpora.frechet_distance(a, b)
     found = corpora.frechet_distance(a @ plane.T, b @ plane.T)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert found == approx(expected, rel=1e-12)
 
 
 def test_frechet_is_zero_where_the_moments_agree_though_the_distributions_differ():
@@ -235,7 +238,7 @@ def test_frechet_is_zero_where_the_moments_agree_though_the_distributions_differ
     features = np.stack([np.cos(angles), np.sin(angles), corners * 4], axis=1)
     laws = corners, corners[::-1].copy()
     assert float(metrics.frechet_distance(*laws, features[:, :2])) < 1e-15
-    assert float(metrics.frechet_distance(*laws, features)) == pytest.approx(1)
+    assert float(metrics.frechet_distance(*laws, features)) == approx(1)
 
 
 @pytest.mark.claim("E13.2")
@@ -246,9 +249,9 @@ def test_the_square_of_the_frechet_distance_is_no_distance():
         float(metrics.frechet_distance(points[i], points[j], x, squared=True))
         for i, j in ((0, 1), (1, 2), (0, 2))
     ]
-    np.testing.assert_allclose(squares, [1, 1, 4], rtol=1e-14)
+    assert_allclose(squares, [1, 1, 4], rtol=1e-14)
     root = published("montahaei2019", "1", "MLE", "FBD") ** 0.5
-    assert root == pytest.approx(1.404, abs=5e-4)
+    assert root == approx(1.404, abs=5e-4)
 
 
 def test_bad_input_is_refused(as_a_user):

@@ -22,6 +22,7 @@ from models import (
     sentence_bleu,
     sentences,
 )
+from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.linalg import logm
@@ -30,6 +31,8 @@ from scripts import column_of
 
 import qdtheory as qd
 from qdtheory.kernels import density_matrix, features_of
+
+approx = pytest.approx
 
 EPS = np.finfo(float).eps
 SPACES = {
@@ -62,14 +65,14 @@ def reading(draws, patience):
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_metrics_of_k_draws_are_means_over_all_draws(k):
     different = mean_over_draws(Q, k, lambda d: len(set(d)))
-    assert metrics.distinct_k(Q, k) == pytest.approx(different, abs=1e-13)
+    assert metrics.distinct_k(Q, k) == approx(different, abs=1e-13)
     for patience in (0.0, 0.8, 1.0):
         expected = mean_over_draws(Q, k, lambda d, x=patience: reading(d, x))
         found = float(metrics.utility_k(Q, UTILITIES, k, patience))
-        assert found == pytest.approx(expected, abs=1e-13)
+        assert found == approx(expected, abs=1e-13)
     s = np.array([0.0, 0.25, 1.0])
     right = np.mean([mean_over_draws([1 - x, x], k, lambda d: 1 in d) for x in s])
-    assert metrics.pass_at_k(s, k) == pytest.approx(right, abs=1e-15)
+    assert metrics.pass_at_k(s, k) == approx(right, abs=1e-15)
 
 
 def cut(tokens):
@@ -103,7 +106,7 @@ def test_expected_compression_is_the_mean_over_all_samples(num_texts):
 
     expected = mean_over_draws(q, num_texts, ratio)
     found = metrics.expected_compression(space, q, num_texts)
-    assert found == pytest.approx(expected, abs=1e-13)
+    assert found == approx(expected, abs=1e-13)
 
 
 @pytest.mark.claim("N25.19")
@@ -125,7 +128,7 @@ def test_pooled_bleu_of_one_candidate_is_expected_bleu(max_order, n, smoothing):
     q, p = (random_distribution(14, seed, 0.3) for seed in (6, 7))
     one = metrics.expected_corpus_bleu(space, q, p, max_order, n, 1, smoothing)
     exact = qd.expected_bleu(space, q, p, max_order, n, smoothing)
-    np.testing.assert_allclose(one, exact, rtol=0, atol=1e-13)
+    assert_allclose(one, exact, rtol=0, atol=1e-13)
 
 
 @pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
@@ -146,10 +149,10 @@ def test_monte_carlo_is_the_mean_of_nltks_scores(smoothing):
     ]
     mean, error = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1) / 60**0.5
     found = metrics.estimate_bleu(texts, others, 3, smoothing)
-    np.testing.assert_allclose(found.value, mean, atol=1e-14)
-    np.testing.assert_allclose(found.standard_error, error, atol=1e-14)
+    assert_allclose(found.value, mean, atol=1e-14)
+    assert_allclose(found.standard_error, error, atol=1e-14)
     ends = student.interval(0.95, 59, mean, error)
-    np.testing.assert_allclose((found.low, found.high), ends, atol=1e-13)
+    assert_allclose((found.low, found.high), ends, atol=1e-13)
 
 
 # -- similarities of two texts, and Vendi --------------------------------------------
@@ -174,8 +177,8 @@ def test_subsequences_and_edits_are_those_of_the_recursion(size):
     for (i, a), (j, b) in product(enumerate(sentences(space)), repeat=2):
         common, distance = by_recursion(a, b)
         found, expected = 2 * common / (len(a) + len(b)), max(len(a), len(b))
-        assert lcs[i, j] == pytest.approx(found, abs=1e-15)
-        assert edits[i, j] == pytest.approx(1 - distance / expected, abs=1e-15)
+        assert lcs[i, j] == approx(found, abs=1e-15)
+        assert edits[i, j] == approx(1 - distance / expected, abs=1e-15)
 
 
 def negative_directions(kernel):
@@ -231,12 +234,12 @@ def test_vendi_is_the_entropy_of_the_weighted_kernel(kernel, order):
         expected = 1 / values.max()
     else:
         expected = (values**order).sum() ** (1 / (1 - order))
-    assert metrics.vendi_score(q, kernel, order) == pytest.approx(expected, rel=1e-9)
+    assert metrics.vendi_score(q, kernel, order) == approx(expected, rel=1e-9)
 
 
 def test_a_model_without_some_texts_has_finite_entropy():
     found = metrics.vendi_score([0.5, 0.5, 0, 0, 0], np.eye(5))
-    assert float(found) == pytest.approx(2, abs=1e-12)
+    assert float(found) == approx(2, abs=1e-12)
 
 
 @pytest.mark.claim("N25.10")
@@ -247,10 +250,10 @@ def test_relative_entropy_equals_scipys_logarithms(kernel):
     model, real = (np.asarray(density_matrix(x, features)) for x in (q, p))
     expected = np.trace(model @ (logm(model) - logm(real)))
     found = float(metrics.quantum_relative_entropy(q, p, kernel))
-    assert found == pytest.approx(float(expected), abs=1e-10)
+    assert found == approx(float(expected), abs=1e-10)
     assert found >= -1e-14
     if (kernel == np.eye(len(kernel))).all():
-        assert found == pytest.approx(float(qd.kl_divergence(q, p)), abs=1e-13)
+        assert found == approx(float(qd.kl_divergence(q, p)), abs=1e-13)
 
 
 # -- the Markov projection -----------------------------------------------------------
@@ -300,11 +303,11 @@ def test_projection_agrees_with_counting(name, order, alpha):
         q = total * random_distribution(space.num_texts, order, zeros)
         found = project(space, q, order, alpha)
         expected = by_dictionaries(space, q, order, alpha)
-        np.testing.assert_allclose(found, expected, rtol=50 * EPS, atol=1e-300)
-        np.testing.assert_allclose(found.sum(), 1, rtol=50 * EPS)
+        assert_allclose(found, expected, rtol=50 * EPS, atol=1e-300)
+        assert_allclose(found.sum(), 1, rtol=50 * EPS)
     for long in (space.max_length - 1, 40):
         found = metrics.markov_projection(space, q, long)
-        np.testing.assert_allclose(found, q / total, rtol=50 * EPS)
+        assert_allclose(found, q / total, rtol=50 * EPS)
 
 
 @given(
@@ -323,9 +326,9 @@ def test_projection_is_the_closest_markov_model(name, seed, zeros):
         assert distances[-1] <= float(qd.kl_divergence(q, other)) + 1e-14
         # A Markov model is its own projection.
         again = project(space, closest, order)
-        np.testing.assert_allclose(again, closest, rtol=1e-12, atol=1e-300)
+        assert_allclose(again, closest, rtol=1e-12, atol=1e-300)
     # More memory, closer.
-    assert sorted(distances, reverse=True) == pytest.approx(distances, abs=1e-14)
+    assert sorted(distances, reverse=True) == approx(distances, abs=1e-14)
 
 
 def test_derivatives_and_batches():

@@ -5,10 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lab.metrics.scoring_rules import bregman_divergence, local_discrepancy
+from numpy.testing import assert_allclose
 from refusals import refused
 
 import qdtheory as qd
 from qdtheory.proofs.optimality import examine, metrics_of
+
+approx = pytest.approx
 
 N = 20
 groups = np.random.default_rng(3).dirichlet(np.ones(5), N)
@@ -65,7 +68,7 @@ def test_scores_are_what_text_by_text_differences_give(diversity):
         rise = (value(p + ways) - value(p - ways)) / 2e-6
         # Central differences: 1e-16 / 1e-6 of rounding, and a third derivative, which
         # is below 1 / P^2 = 2e5, times 1e-12.
-        np.testing.assert_allclose(zero_sum(scores(p)), -zero_sum(rise), atol=1e-6)
+        assert_allclose(zero_sum(scores(p)), -zero_sum(rise), atol=1e-6)
 
 
 @pytest.mark.slow
@@ -103,7 +106,7 @@ def test_divergence_is_the_integral_of_the_curvature(diversity):
         }[diversity]
         expected = weights @ ((1 - s) * curve)
         # V is at most 3, and its rounding is what D loses.
-        np.testing.assert_allclose(found(p + d, p), expected, rtol=1e-9, atol=1e-14)
+        assert_allclose(found(p + d, p), expected, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.claim("N16.4")
@@ -132,7 +135,7 @@ def test_is_a_proper_scoring_rule(diversity):
     for p, q in interior(np.random.default_rng(3), count=(10, 2)):
         paid, best, divergence = payments(q, p)
         assert best - paid >= -1e-13
-        np.testing.assert_allclose(best - paid, divergence, atol=1e-13)
+        assert_allclose(best - paid, divergence, atol=1e-13)
 
 
 def test_a_diversity_known_by_code_is_not_refuted_and_a_convex_one_is_not_accepted():
@@ -179,8 +182,8 @@ def test_zeros_give_an_infinite_or_a_finite_divergence():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.3, 0.6, 0.1])
     assert bregman_divergence(entropy, q, p) == np.inf
     known = qd.kl_divergence(p, q)
-    np.testing.assert_allclose(bregman_divergence(entropy, p, q), known)
-    assert float(bregman_divergence(repetition, q, p)) == pytest.approx(0.06)
+    assert_allclose(bregman_divergence(entropy, p, q), known)
+    assert float(bregman_divergence(repetition, q, p)) == approx(0.06)
 
 
 @pytest.mark.claim("N16.8")
@@ -204,9 +207,9 @@ def test_gradient_of_self_bleu_has_a_candidate_and_a_reference_role(k):
     slope, candidate = -jax.grad(pair.diversity)(q), pair.text_quality(q)
     # The reference role by bumping the references only, in the closed form.
     role = jax.grad(lambda r: qd.expected_bleu(space, q, r, 2, k)[1])(q)
-    np.testing.assert_allclose(slope, candidate + role, rtol=1e-12)
+    assert_allclose(slope, candidate + role, rtol=1e-12)
     total = float(slope @ q)  # Euler: V is homogeneous of degree k + 1
-    assert total == pytest.approx((k + 1) * float(candidate @ q), rel=1e-12)
+    assert total == approx((k + 1) * float(candidate @ q), rel=1e-12)
 
 
 @pytest.mark.claim("N16.27")
@@ -220,10 +223,10 @@ def test_one_reference_has_two_equal_roles_at_one_length_only(size, order):
     of = [qd.text.bleu_scores(texts, [x], order, smoothing=None)[:, -1] for x in texts]
     first, second = np.transpose(of) @ q, of @ q
     if len(space.lengths) == 1:
-        np.testing.assert_allclose(first, second, atol=1e-14)
+        assert_allclose(first, second, atol=1e-14)
         return
     slope = -jax.grad(qd.BleuPair(space, order, 1, 1).diversity)(q)
-    np.testing.assert_allclose(slope, first + second, atol=1e-13)
+    assert_allclose(slope, first + second, atol=1e-13)
     # Even up to scale and shift the first role is not minus the gradient.
     assert np.corrcoef(first, first + second)[0, 1] < 1 - 1e-5
 
@@ -238,9 +241,9 @@ def test_local_discrepancy_is_the_least_price_in_closed_form():
         u, v = scores - p @ scores, -np.log(p) + p @ np.log(p)
         a, b, c = p @ (u * u), p @ (u * v), p @ (v * v)
         found = local_discrepancy(scored(scores, entropy), p)
-        np.testing.assert_allclose(found, np.sqrt(a * c) + b, rtol=1e-7, atol=1e-14)
+        assert_allclose(found, np.sqrt(a * c) + b, rtol=1e-7, atol=1e-14)
     without_slope = local_discrepancy(scored(np.ones(6), repetition), p)
-    assert without_slope == pytest.approx(0, abs=1e-15)
+    assert without_slope == approx(0, abs=1e-15)
 
 
 @pytest.mark.claim("N14.9", "N16.11")
@@ -253,11 +256,11 @@ def test_small_mismatch_costs_what_the_formula_says(diversity):
         pair = scored(due + size * float(jnp.std(due)) * noise, diversity)
         exact = qd.quality_discrepancy(pair, p)
         # The solver's bounds are 1e-11 of the scores' range apart, QDisc some 1e-5.
-        assert exact.upper_bound == pytest.approx(exact.qdisc, rel=1e-3)
-        assert exact.qdisc == pytest.approx(local_discrepancy(pair, p), rel=0.02)
+        assert exact.upper_bound == approx(exact.qdisc, rel=1e-3)
+        assert exact.qdisc == approx(local_discrepancy(pair, p), rel=0.02)
         costs.append(exact.qdisc)
     # The next order is smaller by the size times a factor of a few.
-    assert costs[1] / costs[0] == pytest.approx(4, rel=0.05)
+    assert costs[1] / costs[0] == approx(4, rel=0.05)
 
 
 @pytest.mark.claim("N16.12")
@@ -270,7 +273,7 @@ def test_strong_convexity_bounds_the_distance():
         q = (1 - share) * p + share * rng.dirichlet(np.ones(N))
         nats, squares, _ = map(float, found(q, p))
         assert np.abs(q - p).sum() ** 2 <= 2 * nats + 1e-13
-        assert ((q - p) ** 2).sum() == pytest.approx(squares, abs=1e-14)
+        assert ((q - p) ** 2).sum() == approx(squares, abs=1e-14)
         way = blind.T @ (blind @ zero_sum(rng.normal(size=N)))
         moved = p + 0.5 * way * (p / np.abs(way)).min()
         assert abs(float(found(moved, p)[2])) <= 1e-13
