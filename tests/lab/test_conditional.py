@@ -119,8 +119,7 @@ def test_the_discrepancy_is_that_of_a_conic_solver(of, pair):
         assert 1e-5 < found.qdisc == approx(by_solver, abs=2e-6)
         assert isinstance(found, qd.Bounds)
         assert found.status == "certified"
-        gap = found.upper_bound - found.qdisc
-        assert gap <= (1e-12 if of is AVERAGE else 1e-9)
+        assert found.upper_bound - found.qdisc <= (1e-12 if of is AVERAGE else 1e-9)
         assert gain_of(pair, found.q, p, weights) == approx(found.qdisc, abs=1e-14)
         v, least = (diversity(pair, q, weights) for q in (found.q, p))
         assert v >= least - 1e-15
@@ -311,8 +310,7 @@ def test_conditions_without_a_text_in_common():
         # Under LL-SE no model on the same texts has a greater sum of both metrics.
         q[:, 0, :3], q[:, 1, 3:] = rng.dirichlet(np.ones(3), (2, 500))
         u = (q * np.log(np.where(p > 0, p, 1))).sum(axis=2) @ weights
-        v = entr(weights @ q).sum(axis=1)
-        assert (u + v).max() <= entr(weights).sum() + 1e-14
+        assert (u + entr(weights @ q).sum(axis=1)).max() <= entr(weights).sum() + 1e-14
 
 
 @pytest.mark.claim("N18.16")
@@ -339,8 +337,7 @@ def test_what_f_does_not_see_cannot_be_exchanged():
     pool = np.random.default_rng(17).dirichlet(np.ones(3), (2000, 2)).mean(axis=1)
     lead = seen @ seen / 2 - (pool @ seen - (pool**2).sum(axis=1) / 2)
     # Half the squared distance from the pool of P is lost.
-    lost = ((pool - HALF @ p) ** 2).sum(axis=1) / 2
-    assert_allclose(lead, lost, atol=1e-15)
+    assert_allclose(lead, ((pool - HALF @ p) ** 2).sum(axis=1) / 2, atol=1e-15)
 
 
 def test_the_best_texts_where_they_are_as_diverse_as_p():

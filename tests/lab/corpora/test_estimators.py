@@ -46,8 +46,7 @@ def test_estimators_of_k_draws_are_unbiased(n, k):
         (lambda s: corpora.pass_at_k(n, s.count(1), k), 1 - (1 - Q[1]) ** k),
         *worth,
     ):
-        found = expectation(n, estimate)
-        assert found == approx(float(expected), abs=1e-12)
+        assert expectation(n, estimate) == approx(float(expected), abs=1e-12)
 
 
 def test_classes_are_labels_sentences_or_a_corpus():
@@ -73,8 +72,7 @@ def test_entropies_of_samples_are_biased_downwards(n):
     kernel, vendi = FEATURES @ FEATURES.T, metrics.vendi_score
     of_sample = corpora.vendi_score
     second = expectation(n, lambda s: 1 / of_sample(FEATURES[s], 2))
-    expected = (1 - 1 / n) / float(vendi(Q, kernel, 2)) + 1 / n
-    assert second == approx(expected, abs=1e-12)
+    assert second == approx((1 - 1 / n) / float(vendi(Q, kernel, 2)) + 1 / n, abs=1e-12)
     first = expectation(n, lambda s: np.log(of_sample(FEATURES[s])))
     assert first < float(np.log(vendi(Q, kernel)))
     bias = expectation(n, corpora.semantic_entropy) - float(qd.entropy(Q))
@@ -87,8 +85,7 @@ def test_entropies_of_samples_are_biased_downwards(n):
 def test_vendi_equals_the_eigenvalues_of_the_matrix_of_cosines(order):
     x = np.random.default_rng(0).normal(size=(40, 6)) + 0.7
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-    uniform = np.full(40, 1 / 40)
-    expected = float(metrics.vendi_score(uniform, unit @ unit.T, order))
+    expected = float(metrics.vendi_score(np.full(40, 1 / 40), unit @ unit.T, order))
     assert corpora.vendi_score(x, order) == approx(expected, rel=1e-9)
 
 

@@ -163,8 +163,7 @@ def test_paired_bleu_is_that_of_nltk(smoothing):
     mean = corpora.paired_bleu(*sides, 4, smoothing)
     assert_allclose(mean, scores.mean(axis=0), rtol=1e-13)
     pooled = corpora.paired_bleu(*sides, 4, smoothing, "pooled")
-    expected = nltk_bleu(alone, sides[0], 4, smoothing)
-    assert pooled == pytest.approx(expected, abs=1e-12)
+    assert pooled == pytest.approx(nltk_bleu(alone, sides[0], 4, smoothing), abs=1e-12)
 
 
 @given(st.lists(st.tuples(SENTENCES, SENTENCES), max_size=5))
@@ -177,10 +176,8 @@ def test_rouge_is_its_definition(pairs):
     for n in (1, 2, 3):
         expected = [rouge_by_hand(*pair, n) for pair in pairs]
         for name, column in zip(("recall", "precision", "f1"), zip(*expected)):
-            found = getattr(scores, name)[:, n - 1]
-            assert_allclose(found, column, atol=1e-14)
-            average = getattr(mean, name)[n - 1]
-            assert_allclose(average, np.mean(column), atol=1e-14)
+            assert_allclose(getattr(scores, name)[:, n - 1], column, atol=1e-14)
+            assert_allclose(getattr(mean, name)[n - 1], np.mean(column), atol=1e-14)
 
 
 # -- embedded ------------------------------------------------------------------------

@@ -218,8 +218,7 @@ def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, momen
         patched.setattr(os, moment, killed)
         with pytest.raises(Stopped):
             steps_of(file)
-    unfinished = tmp_path / "model.npz.unfinished"
-    assert {*tmp_path.iterdir()} == {file, unfinished}
+    assert {*tmp_path.iterdir()} == {file, tmp_path / "model.npz.unfinished"}
     with np.load(file) as archive:
         assert archive["step"] == 4
     resumed, steps = steps_of(file)
@@ -256,8 +255,7 @@ def test_a_checkpoint_of_another_training_is_refused_and_kept(file):
     )
     assert file.read_bytes() == finished
     resume()()
-    beyond = "step 14, beyond the last of this training, 7; ask for"
-    refused((beyond, resume(epochs=1)))
+    refused(("step 14, beyond the last of this training, 7; ask for", resume(epochs=1)))
     file.write_bytes(finished)
 
 
@@ -308,8 +306,7 @@ def test_scores_are_means_of_log_probabilities(texts, max_length):
     nll = nll_of(fitted.model, table)
     assert found.per_token.value == approx(nll, rel=1e-12)
     assert found.per_text.value == approx(nll * predicted(table) / 9, rel=1e-12)
-    unknown = (table == 3).sum() / (table >= 0).sum()
-    assert found.unknown == approx(unknown, rel=1e-12)
+    assert found.unknown == approx((table == 3).sum() / (table >= 0).sum(), rel=1e-12)
 
 
 def test_intervals_are_those_of_the_jackknife():

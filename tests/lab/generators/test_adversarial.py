@@ -36,8 +36,7 @@ def flat(tree):
 def step(objective, model=MODEL, p=P):
     """The direction at a model."""
     p = jnp.asarray(p)
-    state = objective.start(model, SPACE, p)
-    return flat(objective.ascent(state, model, SPACE, p)[0])
+    return flat(objective.ascent(objective.start(model, SPACE, p), model, SPACE, p)[0])
 
 
 def by_length(q):
@@ -93,8 +92,7 @@ def test_a_discount_makes_no_gradient_and_cot_drops_where_a_token_leads():
     ids=repr,
 )
 def test_every_objective_rests_at_the_real_distribution(objective):
-    at_p = PrefixTable.of(P, SPACE)
-    assert_allclose(step(objective, at_p), 0, atol=1e-14)
+    assert_allclose(step(objective, PrefixTable.of(P, SPACE)), 0, atol=1e-14)
 
 
 @pytest.mark.claim("N22.2")
@@ -121,8 +119,7 @@ def test_near_p_they_are_maximum_likelihood():
 
         likelihood = odd(gen.MaximumLikelihood())
         for objective, factor in factors.items():
-            expected = factor * likelihood
-            assert_allclose(odd(objective), expected, rtol=1e-5, atol=1e-10)
+            assert_allclose(odd(objective), factor * likelihood, rtol=1e-5, atol=1e-10)
         gap = odd(SeqGANStep(0.5)) - likelihood / 4
         assert np.abs(gap).max() > 0.05 * np.abs(likelihood).max()
 
@@ -175,8 +172,7 @@ def test_normalised_batches_are_biased_by_the_inverse_of_their_size():
 @pytest.mark.parametrize("rivals", [1, 2, 7])
 def test_rankgan_is_maligan_in_batches(rivals):
     ranked, weighted = RankGAN(num_rivals=rivals), MaliGAN(rivals + 1)
-    found = (rivals + 1) * step(ranked)
-    assert_allclose(found, step(weighted), rtol=1e-12, atol=1e-15)
+    assert_allclose((rivals + 1) * step(ranked), step(weighted), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.claim("N22.6")
@@ -316,8 +312,7 @@ def test_a_discriminator_of_ngrams_is_blind_to_more(kind):
     assert qd.kl_divergence(p, q) > 1e-4
     objective = kind(discriminator=gen.LogisticDiscriminator(2, 50))
     state, model = objective.start(None, space, p), gen.LogitTable.of(q)
-    rest = objective.ascent(state, model, space, p)[0]
-    assert_allclose(flat(rest), 0, atol=1e-14)
+    assert_allclose(flat(objective.ascent(state, model, space, p)[0]), 0, atol=1e-14)
 
 
 @pytest.mark.claim("N22.10")
@@ -411,8 +406,7 @@ def test_probabilities_are_a_product_over_tokens(variant):
         )
         laws = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         assert q[row] == pytest.approx(laws[range(3), text].prod(), rel=1e-12)
-        expected = judged[range(3), text]
-        assert_allclose(scores[row], expected, rtol=0, atol=1e-13)
+        assert_allclose(scores[row], judged[range(3), text], rtol=0, atol=1e-13)
 
 
 def test_the_step_moves_both():

@@ -90,8 +90,7 @@ def test_word_dropout_is_the_mean_over_all_masks(keep):
             logs = [np.log(rows[shown[:t]][:, text[t]]) for t in range(3)]
             expected[:, i] += chance * np.sum(logs, axis=0)
     codes = jnp.asarray(codes)
-    found = model.log_decoded(SPACE, codes, keep)
-    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(model.log_decoded(SPACE, codes, keep), expected, rtol=1e-12)
     words = np.log(bag)[:, np.array(TEXTS)].sum(axis=2)
     assert_allclose(model.log_bag(SPACE, codes), words, rtol=1e-12)
 
@@ -142,8 +141,7 @@ def test_noise_on_the_circle_is_kept_and_elsewhere_learned(grid, moves):
 def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma, error):
     assert grid.weights.sum() == approx(1, abs=1e-14)
     for code in (-1.2, 0.3):
-        law = norm(code, sigma)
-        expected = law.expect(np.sin, lb=-9, ub=9, epsabs=1e-13)
+        expected = norm(code, sigma).expect(np.sin, lb=-9, ub=9, epsabs=1e-13)
         q = np.exp(gen.log_posterior(grid, np.array([[code]]), np.array([[sigma]])))[0]
         assert q @ np.sin(grid.nodes[:, 0]) == approx(expected, abs=error)
         found = grid.weights @ np.sin(grid.nodes[:, 0] - code)
@@ -224,8 +222,7 @@ def test_parts_are_integrals_over_the_line():
 def test_gauss_hermite_agrees_with_the_trapezoidal_rule():
     wide = short(normal_grid(129), 0.9)
     # A decoder without sharp steps, for which few nodes are enough.
-    smooth = replace(wide.decoder, inner=0.2 * wide.decoder.inner)
-    wide = replace(wide, decoder=smooth)
+    wide = replace(wide, decoder=replace(wide.decoder, inner=0.2 * wide.decoder.inner))
     other = replace(wide, grid=gen.gauss_hermite_grid(85))
     found, expected = (latent_report(model, SHORT, P4) for model in (other, wide))
     assert isinstance(found, gen.LatentReport)
@@ -343,8 +340,7 @@ def test_points_are_told_from_a_density_whatever_the_encoder_does(seed):
 
 @pytest.mark.claim("N23.9")
 def test_transported_codes_descend_the_wasserstein_distance():
-    model = draw(LINE, None, learned_prior=True)
-    start, build = ravel_pytree(model)
+    start, build = ravel_pytree(draw(LINE, None, learned_prior=True))
 
     def value(parameters):
         model = build(parameters)
@@ -440,8 +436,7 @@ def test_greedy_texts_are_decoded_token_by_token():
 
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(128)])
 def test_the_greedy_law_converges_within_its_bound(grid):
-    model = draw(grid, None, 5, LONG)
-    coarse, bound = gen.greedy_distribution(model, LONG)
+    coarse, bound = gen.greedy_distribution(draw(grid, None, 5, LONG), LONG)
     for _ in range(5):
         model = refined(model)
     fine, less = gen.greedy_distribution(model, LONG)
@@ -510,8 +505,7 @@ def test_bad_input():
         ("has 16 codes and 82 outputs, the space needs", scores(P, SPACE)),
         (nan, scores(codes=np.full((16, 2), np.nan))),
     )
-    fine = refined(refined(refined(refined(coarse))))
-    assert np.isfinite(float(report(fine)().elbo))
+    assert np.isfinite(float(report(refined(refined(refined(refined(coarse)))))().elbo))
     words, other = "must be an Autoencoder, got LogitTable", gen.LogitTable(np.zeros(8))
     for objective in (Elbo(), gen.MatchedCodes(), gen.TransportedCodes()):
         refused((words, train, objective, other, SPACE, P, 1), error=TypeError)

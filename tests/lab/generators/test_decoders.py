@@ -37,8 +37,7 @@ def truncated(c, k, mass, eighths, cutoff, keep):
     size, p, share, some = len(c), c / UNIT, cutoff / UNIT, mass / UNIT
     falling, rising = (np.argsort(x, kind="stable") for x in (-c, c))
     rank, h, greatest = np.argsort(falling), entr(p).sum(), c[falling]
-    kept = greatest[min(max(k, keep), size) - 1]
-    yield TopK(k, keep), c >= kept, 1
+    yield TopK(k, keep), c >= greatest[min(max(k, keep), size) - 1], 1
     gone = np.cumsum(c[rising]) > UNIT - mass
     gone[-keep:] = True
     yield TopP(some, keep), gone[np.argsort(rising)], 1
@@ -63,8 +62,7 @@ def truncated(c, k, mass, eighths, cutoff, keep):
         yield gen.TopH(some, normalised), rank < max(number, 1), abs(room).min()
 
     # In whole numbers, over the common denominator UNIT^2 or (V - 1) UNIT^2.
-    above = UNIT * c - c @ c
-    yield gen.PLess(), (above >= 0) | (c == max(c)), 1
+    yield gen.PLess(), (UNIT * c >= c @ c) | (c == max(c)), 1
     above = (size - 1) * UNIT * c - size * (c @ c) + UNIT**2
     yield gen.PLess(norm=True), (above >= 0) | (c == max(c)), abs(above).min()
 
@@ -75,8 +73,7 @@ def truncated(c, k, mass, eighths, cutoff, keep):
         cliff, least = falls.argmax() + 1, k / reach
         lead = (max(falls) - np.delete(falls, cliff - 1)).min(initial=1)
     number = min(max(cliff, int(least)), size)
-    margin = min(lead, abs(least - round(least)))
-    yield MinK(k), c >= greatest[number - 1], margin
+    yield MinK(k), c >= greatest[number - 1], min(lead, abs(least - round(least)))
 
 
 @pytest.mark.claim("N24.3")
@@ -219,8 +216,7 @@ def test_models_and_batches():
         assert found.shape == several.shape
         assert_array_equal(found[1, 2], one)
     found = decode(p, space, (Greedy(), gen.BestOf(3, p)))
-    expected = gen.best_of_n(decode(p, space, Greedy()), p, 3)
-    assert_array_equal(found, expected)
+    assert_array_equal(found, gen.best_of_n(decode(p, space, Greedy()), p, 3))
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -264,8 +260,7 @@ def test_beam_search(space):
             found = decode(q, space, gen.Beam(width, penalty))
             assert found.max() == 1
             assert found.argmax() == searched(space, q, width, penalty)
-        whole = decode(q, space, gen.Beam(space.num_texts, 0.0))
-        assert whole.argmax() == q.argmax()
+        assert decode(q, space, gen.Beam(space.num_texts, 0.0)).argmax() == q.argmax()
         if len(space.lengths) == 1:
             one = decode(q, space, gen.Beam(1))
             assert_array_equal(one, decode(q, space, Greedy()))

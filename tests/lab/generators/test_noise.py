@@ -134,8 +134,7 @@ def test_logits_keep_their_mean_and_nll_rises_for_any_p(rng, eta):
     for _ in range(5):
         q, p = rng.dirichlet(np.ones(4), 2)
         logits, weights = moved(q, eta, 2)
-        kept = weights @ logits
-        assert_allclose(kept, np.log(q), atol=1e-13 * max(1, eta))
+        assert_allclose(weights @ logits, np.log(q), atol=1e-13 * max(1, eta))
         rise = weights @ (logsumexp(logits, axis=1) - logits @ p) + p @ np.log(q)
         assert rise > 0
         if eta == 0.01:
@@ -159,10 +158,8 @@ def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
     q, slopes, hessians = (
         f(flat) for f in (q_of, jax.jacobian(q_of), jax.hessian(q_of))
     )
-    fisher = (slopes.T / q) @ slopes
-    expected = 0.01 / 8 * jnp.einsum("jk,ijk->i", fisher, hessians)
-    found = fisher_drift(model, space, 0.1, 4)
-    assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+    expected = 0.01 / 8 * jnp.einsum("jk,ijk->i", (slopes.T / q) @ slopes, hessians)
+    assert_allclose(fisher_drift(model, space, 0.1, 4), expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.claim("N21.5")
@@ -175,8 +172,7 @@ def test_a_prefix_drifts_as_often_as_it_is_seen(rng):
 
     found = fisher_drift(gen.PrefixTable.of(q, space), space, 0.1, 4, of=conditionals)
     for share, row, drift in zip(q.reshape(3, 3).sum(axis=1), conditionals(q), found):
-        expected = share * constant_reward_drift(row, 0.1, 4)
-        assert_allclose(drift, expected, rtol=1e-10)
+        assert_allclose(drift, share * constant_reward_drift(row, 0.1, 4), rtol=1e-10)
 
 
 @pytest.mark.slow

@@ -103,8 +103,7 @@ def test_training_is_the_loop_in_numpy(objective, steps, rate, rho, options):
         discriminator_steps=options.get("k", 1),
     )
     expected = by_hand(steps, rate, rho, **options)
-    q = found.model.probabilities(SPACE)
-    assert_allclose(q, expected, rtol=1e-11)
+    assert_allclose(found.model.probabilities(SPACE), expected, rtol=1e-11)
     assert found.step.tolist() == list(range(0, steps + 1, 10))
     assert float(found.nll[-1]) == pytest.approx(-P @ np.log(expected), rel=1e-11)
 
@@ -195,8 +194,7 @@ def test_a_run_that_diverges_names_the_step_and_the_part(step):
     # What it says to do is enough, and the run up to there is the same.
     if step > 1:
         found = train(Momentum(0, "state", step), *settings[:-1], step - 1)
-        whole = train(Momentum(), *settings)
-        assert_array_equal(found.nll, whole.nll[:step])
+        assert_array_equal(found.nll, train(Momentum(), *settings).nll[:step])
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -248,8 +246,7 @@ def test_the_least_of_many_runs_is_not_what_its_setting_gives():
         return np.mean([getattr(each, part)[name] for each in found])
 
     draws = np.random.default_rng(0).normal(size=(4000, 100)).min(axis=1)
-    off = mean("selected_at", "fd") - draws.mean()
-    assert abs(off) < 4 * draws.std() / np.sqrt(40)
+    assert abs(mean("selected_at", "fd") - draws.mean()) < 4 * draws.std() / np.sqrt(40)
     assert abs(mean("mean", "fd")) < 4 / np.sqrt(40 * 7)
     spread = np.mean([each.deviation["fd"] ** 2 for each in found])
     assert abs(spread - 1) < 4 * np.sqrt(2 / 6 / 40)

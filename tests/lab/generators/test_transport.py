@@ -95,12 +95,10 @@ def test_the_critic_is_minus_the_derivative_of_w1_by_the_model(ground):
     (q, p), (other, _) = draws(SPACE, 2, seed=5)
     q, other = 0.02 + 0.82 * q, 0.02 + 0.82 * other
     slope = jax.grad(wasserstein_distance)(jnp.asarray(q), p, SPACE, ground)
-    critic = gen.wasserstein_critic(q, p, SPACE, ground)
-    assert_allclose(slope, -critic, atol=1e-12)
+    assert_allclose(slope, -gen.wasserstein_critic(q, p, SPACE, ground), atol=1e-12)
     moved = q + 1e-6 * (other - q), q - 1e-6 * (other - q)
     up, down = (wasserstein_distance(x, p, SPACE, ground) for x in moved)
-    numeric = float(up - down) / 2e-6
-    assert float(slope @ (other - q)) == approx(numeric, abs=1e-5)
+    assert float(slope @ (other - q)) == approx(float(up - down) / 2e-6, abs=1e-5)
 
 
 @pytest.mark.parametrize(("q", "p"), draws(PAIRS, 3, seed=6))
@@ -118,10 +116,8 @@ def test_the_penalised_critic_maximises_along_paths_of_the_tree(q, p):
             return -s * gain + penalty * length * (abs(s) - 1) ** 2
 
         sign = 1 if of_p > of_q else -1
-        found = minimize_scalar(loss, (0.5 * sign, 2 * sign), tol=1e-12)
-        edges.append(found.x / 2)
-    mean = p @ distances(PAIRS, "prefix") @ q
-    assert crossings == approx(mean, abs=1e-14)
+        edges.append(minimize_scalar(loss, (0.5 * sign, 2 * sign), tol=1e-12).x / 2)
+    assert crossings == approx(p @ distances(PAIRS, "prefix") @ q, abs=1e-14)
     expected = [edges[a] + edges[2 + 2 * a + b] for a in (0, 1) for b in (0, 1)]
     critic = partial(gen.wasserstein_critic, q, p, PAIRS, "prefix")
     assert_allclose(critic(penalty), expected, atol=1e-6)
@@ -254,8 +250,7 @@ def test_the_direction_is_the_sum_over_the_plan():
     plan = np.asarray(gen.transport_to_texts(model, TRIPLES, P).plan)
     for atom, shares, found in zip(model.atoms(TRIPLES), plan, direction.logits):
         away = np.asarray(atom) - texts
-        lengths = np.sqrt((away**2).sum(axis=(1, 2)))
-        slope = np.tensordot(shares / lengths, away, 1)
+        slope = np.tensordot(shares / np.sqrt((away**2).sum(axis=(1, 2))), away, 1)
         # Through the softmax: each row's slope less its mean under the row.
         mean = (atom * slope).sum(axis=1, keepdims=True)
         assert_allclose(found, -atom * (slope - mean), atol=1e-12)

@@ -191,8 +191,7 @@ def test_frechet_equals_the_printed_formula_where_covariances_are_regular(seed):
     ):
         found = float(distance(*given_, squared=True))
         # Conditions below 1e3 cost sqrtm a few digits of 16.
-        expected = by_matrix_root(*moments[0], *moments[1])
-        assert found == approx(expected, rel=1e-9)
+        assert found == approx(by_matrix_root(*moments[0], *moments[1]), rel=1e-9)
         assert float(distance(*given_)) ** 2 == approx(found, rel=1e-14)
 
 

@@ -203,8 +203,7 @@ def test_the_smallest_spaces_where_subsequences_and_edits_fail(size, lcs, edits)
     for similarity, number in ((metrics.lcs_kernel, lcs), (metrics.edit_kernel, edits)):
         kernel = similarity(space)
         assert negative_directions(kernel) == number
-        found = qd.check_compatibility(qd.KernelPair(kernel))
-        assert found.compatible is (number == 0)
+        assert qd.check_compatibility(qd.KernelPair(kernel)).compatible is (number == 0)
 
 
 def cosine_kernel(seed, size, rank):
@@ -340,8 +339,7 @@ def test_derivatives_and_batches():
         return qd.cross_entropy(batch[0], project(space, q, 1))
 
     assert_slope(forward, batch[1], batch[2] - batch[1], rtol=1e-6)
-    point = jnp.eye(space.num_texts)[0]
-    some = jax.grad(lambda q: project(space, q, 1)[0])(point)
+    some = jax.grad(lambda q: project(space, q, 1)[0])(jnp.eye(space.num_texts)[0])
     assert np.isfinite(some).all()
 
 
