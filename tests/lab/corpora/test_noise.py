@@ -22,20 +22,19 @@ from refusals import refused
 
 import qdtheory as qd
 from qdtheory import text
-from qdtheory.text import Corpus, as_corpus, cnd, coverage_rate
+from qdtheory.text import as_corpus, cnd, coverage_rate
 
 approx = pytest.approx
 
-FINE = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
 REAL = [["a"] * 3] * 100
 TEXTS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=1)
 
 
-def cn(n, estimator="plug-in"):
+def cn(n):
     """CR and NRR of an order, as functions on corpora."""
     return (
         lambda candidates, references: coverage_rate(candidates, references, n),
-        lambda candidates: text.negative_repetition_rate(candidates, n, estimator),
+        lambda candidates: text.negative_repetition_rate(candidates, n, "plug-in"),
     )
 
 
@@ -141,44 +140,23 @@ def test_qdisc_of_cr_and_nrr_is_half_the_difference_of_cnd(seed, n, disjoint):
     assert found.qdisc == approx((here - there) / 2, abs=1e-13)
 
 
-@pytest.mark.claim("N10.24")
-def test_the_floor_is_the_sampling_error_that_the_family_shares_with_the_references():
+@pytest.mark.claim("N10.24", "N10.25")
+@pytest.mark.parametrize("estimator", ["plug-in", "pairs"])
+def test_the_floor_is_the_sampling_error_that_the_family_shares_with_r(estimator):
     """Half of CND(C, R) - CND(F, R), over all samples of three one-word texts.
 
-    Of f = tr Cov / S all for F = R, about half for a resample, which has 1 - 1 / S of
-    the spread of its source, and nothing for a third part.
+    Of f = tr Cov / S all for F = R, also by pairs, and nothing for a third part; about
+    half for a resample, which has 1 - 1 / S of the spread of its source.
     """
     p, size = np.array([0.7, 0.3]), 3
     texts, chances = batches(p, size)
     samples = [as_corpus([[word] for word in sample]) for sample in texts.tolist()]
-    apart = np.array([[cnd(c, r, 1, "plug-in") for r in samples] for c in samples])
+    apart = np.array([[cnd(f, r, 1, estimator) for f in samples] for r in samples])
     again = [batches(np.bincount(r, minlength=2) / size, size)[1] for r in texts]
-    expected, f = chances @ apart @ chances, (1 - p @ p) / size
-    for family, share in (
-        (np.eye(len(texts)), 1),
-        (np.array(again), (1 + 1 / size) / 2),
-        (np.tile(chances, (len(texts), 1)), 0),
-    ):
-        nearer = chances @ (family * apart).sum(axis=1)
-        assert (expected - nearer) / 2 == approx(share * f, abs=1e-14)
-
-
-@pytest.mark.claim("N10.25")
-def test_the_pair_form_leaves_the_floor():
-    """Where words are independent, and the family is made of the references."""
-    num_words, size, length, rng = 20, 200, 5, np.random.default_rng(20)
-    offsets, found = np.arange(0, size * length + 1, length), []
-    for seed in range(60):
-        tokens = rng.integers(num_words, size=(2, size * length))
-        candidates, references = (Corpus(x, offsets, tuple(range(20))) for x in tokens)
-        family = noise_family(references, shares=FINE, length=length, seed=seed)
-        arguments = *cn(1, "pairs"), candidates, references
-        value = noise_discrepancy(*arguments, family=family).qdisc
-        found += [value] if value is not None else []
-    f, error = (1 - 1 / num_words) / (size * length), np.std(found) / len(found) ** 0.5
-    # Words of the noise repeat each other too: a few % of f.
-    assert np.mean(found) == approx(f, abs=4 * error + 0.1 * f)
-    assert 4 * error < 0.3 * f
+    half = (1 + 1 / size) / 2 if estimator == "plug-in" else 0.5
+    for family, share in ((np.eye(8), 1), (np.array(again), half), (chances, 0)):
+        found = chances @ ((chances - family) * apart).sum(axis=1) / 2
+        assert found == approx(share * (1 - p @ p) / size, abs=1e-14)
 
 
 @pytest.mark.claim("N10.33")
