@@ -318,7 +318,8 @@ def test_points_are_told_from_a_density_whatever_the_encoder_does(seed):
 
 @pytest.mark.claim("N23.9")
 def test_transported_codes_descend_the_wasserstein_distance():
-    start, build = ravel_pytree(draw(LINE, None, learned_prior=True))
+    model = draw(LINE, None, learned_prior=True)
+    start, build = ravel_pytree(model)
 
     def value(parameters):
         model = build(parameters)
@@ -414,7 +415,8 @@ def test_greedy_texts_are_decoded_token_by_token():
 
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(128)])
 def test_the_greedy_law_converges_within_its_bound(grid):
-    coarse, bound = gen.greedy_distribution(draw(grid, None, 5, LONG), LONG)
+    model = draw(grid, None, 5, LONG)
+    coarse, bound = gen.greedy_distribution(model, LONG)
     for _ in range(5):
         model = refined(model)
     fine, less = gen.greedy_distribution(model, LONG)
