@@ -87,10 +87,9 @@ def test_the_spread_is_the_information_in_the_joint_distribution():
         # Two conditions drawn at random are this far apart.
         distance = weights @ ((q[:, None] - q) ** 2).sum(axis=2) @ weights / 2
         for pair, by_hand in ((qd.LL_SE, shared(q, weights)), (qd.CR_NRR, distance)):
-            pooled, average = (
-                v(pair, q, weights) for v in (pooled_diversity, average_diversity)
-            )
-            assert float(pooled - average) == approx(by_hand, abs=1e-14)
+            spread = pooled_diversity(pair, q, weights)
+            spread -= average_diversity(pair, q, weights)
+            assert float(spread) == approx(by_hand, abs=1e-14)
 
     def total(x):
         u = conditional_quality(qd.CR_NRR, x, q, weights)
@@ -260,9 +259,8 @@ def test_transport_of_two_conditions_is_sorting(pair):
         assert_allclose(weights @ plan.q, pool, atol=1e-14)
         # Of little dependence the gain is in proportion to it, of none it is none; the
         # next term is of order t, with second derivatives of up to 1 / p^2.
-        rate = by_sorting(
-            (p - pool) / (1 if pair is qd.CR_NRR else pool), pool, weights
-        )
+        slope = 1 if pair is qd.CR_NRR else 1 / pool
+        rate = by_sorting((p - pool) * slope, pool, weights)
         little = transport_bound(pair, pool + 1e-5 * (p - pool), weights)
         assert little.qdisc / 1e-5 == approx(rate, rel=1e-2)
         none = transport_bound(pair, np.tile(pool, (2, 1)), weights)

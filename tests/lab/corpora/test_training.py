@@ -283,9 +283,8 @@ def test_a_broken_checkpoint(file, tmp_path):
 TINY = {"embedding_size": 4, "hidden_size": 4, "batch_size": 8}
 # One word is already named as the unknown ones will be.
 REAL = as_corpus(["a", "a", "a b", "b a <unk>"] * 20)
-TEXTS = st.lists(
-    st.lists(st.sampled_from("abcde"), min_size=1, max_size=9), min_size=8, max_size=8
-)
+WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=9)
+TEXTS = st.lists(WORDS, min_size=8, max_size=8)
 
 
 def untrained(seed, max_length):
@@ -319,10 +318,8 @@ def test_intervals_are_those_of_the_jackknife():
         def one(c, name=name):
             return getattr(cross_entropy_of(c, fitted), name).value
 
-        slow, fast = (
-            jackknife_interval(one, texts, num_groups=None),
-            getattr(found, name),
-        )
+        slow = jackknife_interval(one, texts, num_groups=None)
+        fast = getattr(found, name)
         assert fast.standard_error == approx(slow.standard_error, rel=rel)
         half = 1.959964 * fast.standard_error
         ends = fast.value - half, fast.value + half

@@ -124,10 +124,11 @@ def test_roll_outs_lag_behind():
     _, state = objective.ascent(objective.start(MODEL, SPACE, p), MODEL, SPACE, p)
     found, _ = objective.ascent(state, later, SPACE, p)
     behind = PrefixTable(0.8 * MODEL.logits + 0.2 * later.logits)
-    rewards = P / (P + later.probabilities(SPACE))
-    expected = gen.token_policy_gradient(
-        later, SPACE, rewards, behind.probabilities(SPACE)
+    roll_out, rewards = (
+        behind.probabilities(SPACE),
+        P / (P + later.probabilities(SPACE)),
     )
+    expected = gen.token_policy_gradient(later, SPACE, rewards, roll_out)
     assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-15)
     assert_allclose(step(SeqGAN(lag=0.0)), step(SeqGAN()), atol=1e-15)
 
@@ -337,10 +338,8 @@ def likelihood(logits):
 
 @pytest.mark.parametrize("order", [1, 2, None])
 def test_long_training_is_logistic_regression(order):
-    learned, seen = (
-        gen.LogisticDiscriminator(order, num_steps=5000),
-        features(SPACE, order),
-    )
+    learned = gen.LogisticDiscriminator(order, num_steps=5000)
+    seen = features(SPACE, order)
     laws = [gen.prefix_distribution(SPACE, x) for x in (Q, P)]
     found, weights = learned.logits(learned.start(SPACE, 3), *laws, SPACE)
     best = minimize(lambda w: -likelihood(seen @ w), np.zeros(weights.size))
@@ -415,10 +414,8 @@ def test_the_step_moves_both():
         d = jax.nn.sigmoid(prefix_scores(discriminator, SPACE))
         return (p[:, None] * jnp.log(d) + q[:, None] * jnp.log(1 - d)).sum()
 
-    expected, learned = (
-        jax.jit(jax.grad(seen))(model.discriminator),
-        found.discriminator,
-    )
+    expected = jax.jit(jax.grad(seen))(model.discriminator)
+    learned = found.discriminator
     assert_allclose(flat(learned), flat(expected), rtol=1e-10, atol=1e-14)
     earned = np.array(jax.nn.sigmoid(prefix_scores(model.discriminator, SPACE)))
     for t in (1, 0):

@@ -26,6 +26,10 @@ def worlds(count, size=6):
         yield rng.dirichlet(np.ones(size)), rng.normal(size=size), rng.uniform(0.1, 2)
 
 
+def by_logits(function):
+    return jax.jit(jax.grad(lambda x: function(jax.nn.softmax(x))))
+
+
 def highest(objective, size):
     """The maximiser over the simplex, by BFGS on logits."""
     down = jax.jit(jax.value_and_grad(lambda x: -objective(jax.nn.softmax(x))))
@@ -48,7 +52,7 @@ def test_optima_are_the_highest(q0, rewards, beta):
     assert np.ptp(rewards + beta * q0 / forward) <= 1e-9  # one multiplier
     assert (forward >= q0 * beta / (beta + np.ptp(rewards)) * (1 - 1e-9)).all()
     assert_allclose(gen.dpo_optimum(q0, said, beta), optimum, rtol=1e-9)
-    slope = jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, said, beta))
+    slope = by_logits(lambda q: gen.dpo_loss(q, q0, said, beta))
     assert np.abs(slope(jnp.log(optimum))).max() <= 1e-12
     assert np.ptp(gen.fitted_rewards(np.roll(q0, 1), said) - rewards) <= 1e-9
 
@@ -120,9 +124,7 @@ def test_preferences_without_a_reward():
     upper = np.triu(rng.uniform(0.05, 0.95, (5, 5)), 1)
     chances = jnp.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(5) / 2)
     q0 = rng.dirichlet(np.ones(5))
-    slope = jax.jit(
-        jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, chances, 0.5))
-    )
+    slope = by_logits(lambda q: gen.dpo_loss(q, q0, chances, 0.5))
     assert np.abs(slope(jnp.log(gen.dpo_optimum(q0, chances, 0.5)))).max() <= 1e-11
     certain = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2
     words = "some texts always win against all others"

@@ -44,11 +44,9 @@ def flat(tree):
 
 def next_token(model, codes):
     """Distributions of the next token by prefix, seen or masked, computed apart."""
-    inner, inner_biases, outer, outer_biases = map(
-        np.asarray, jax.tree.leaves(model.decoder)
-    )
-    hidden = np.tanh(codes @ inner + inner_biases)
-    weights = np.exp(np.hstack([codes, hidden]) @ outer + outer_biases)
+    inner, shifts, outer, biases = map(np.asarray, jax.tree.leaves(model.decoder))
+    hidden = np.tanh(codes @ inner + shifts)
+    weights = np.exp(np.hstack([codes, hidden]) @ outer + biases)
     rows = weights.reshape(len(codes), -1, 2)
     rows = rows / rows.sum(axis=-1, keepdims=True)
     seen = masked_prefixes(SPACE)
@@ -97,9 +95,8 @@ def test_word_dropout_is_the_mean_over_all_masks(keep):
 
 def test_reports_are_mapped():
     def report(key):
-        return latent_report(
-            gen.Autoencoder.random(key, SHORT, circle_grid(128), 0.5), SHORT, P4
-        )
+        model = gen.Autoencoder.random(key, SHORT, circle_grid(128), 0.5)
+        return latent_report(model, SHORT, P4)
 
     keys = jax.random.split(jax.random.key(0), 2)
     together, one = jax.jit(jax.vmap(report))(keys), report(keys[1])
@@ -174,7 +171,7 @@ def assert_add_up(report):
 def test_parts_are_integrals_over_the_line():
     model = short(normal_grid(129), 0.7)
     found, codes = latent_report(model, SHORT, P4), np.asarray(model.codes)[:, 0]
-    posteriors = [norm(code, 0.7) for code in codes]
+    laws = [norm(code, 0.7) for code in codes]
     one = jax.jit(lambda z: model.log_decoded(SHORT, z))
 
     def log_decoded(z):
@@ -184,15 +181,13 @@ def test_parts_are_integrals_over_the_line():
         return quad(lambda z: law.pdf(z) * f(z), -9, 9, epsabs=1e-11, limit=200)[0]
 
     def mixture(z):
-        return sum(p * law.pdf(z) for p, law in zip(P4, posteriors))
+        return sum(p * law.pdf(z) for p, law in zip(P4, laws))
 
     def information(law):
         return mean(law, lambda z: np.log(law.pdf(z) / mixture(z)))
 
     q = [mean(norm, lambda z, i=i: np.exp(log_decoded(z)[i])) for i in range(4)]
-    reading = [
-        mean(law, lambda z, i=i: log_decoded(z)[i]) for i, law in enumerate(posteriors)
-    ]
+    reading = [mean(x, lambda z, i=i: log_decoded(z)[i]) for i, x in enumerate(laws)]
     assert_allclose(model.probabilities(SHORT), q, atol=1e-9)
     assert_add_up(found)
     expected = {
@@ -200,7 +195,7 @@ def test_parts_are_integrals_over_the_line():
         "log_likelihood": P4 @ np.log(q),
         # The divergence of Gaussians in closed form.
         "kl": P4 @ ((0.49 + codes**2 - 1) / 2 - np.log(0.7)),
-        "mutual_information": P4 @ [information(law) for law in posteriors],
+        "mutual_information": P4 @ [information(law) for law in laws],
     }
     for name, value in expected.items():
         assert float(getattr(found, name)) == approx(value, abs=1e-8)
@@ -444,14 +439,8 @@ def test_bad_input():
     lost = replace(coarse.decoder, outer_biases=np.full(10, np.nan))
     moved = replace(draw(grid), codes=np.zeros((4, 1)))
     nan, third = "holds NaN: its training diverged", np.full(3, 1 / 3)
-    nodes, points = (
-        "size must lie in [2, 100000], got",
-        "codes without noise are points",
-    )
-    learned, finite = (
-        {"learned_prior": True},
-        "weight must be finite and at least 0, got",
-    )
+    nodes, points = "size must lie in [2, 100000], got", "codes without noise are"
+    learned, finite = {"learned_prior": True}, "weight must be finite and at least 0,"
     circle = "codes must lie on a line, where transport is sorting; got a circle"
     refused(
         (f"{nodes} 1", normal_grid, 1),
@@ -471,10 +460,10 @@ def test_bad_input():
         (nan, report(coarse, codes=np.full((4, 1), np.nan))),
         ("p must have 4 entries, got 3", report(coarse, third)),
         ("keep must lie in (0, 1], got 0", Elbo, 1.0, 0.0),
-        (f"kl_{finite} -1", Elbo, -1.0),
-        (f"bag_{finite} inf", Elbo, 1.0, 1.0, np.inf),
-        (f"{finite} -2", gen.MatchedCodes, -2.0),
-        (f"{finite} inf", gen.TransportedCodes, np.inf),
+        (f"kl_{finite} got -1", Elbo, -1.0),
+        (f"bag_{finite} got inf", Elbo, 1.0, 1.0, np.inf),
+        (f"{finite} got -2", gen.MatchedCodes, -2.0),
+        (f"{finite} got inf", gen.TransportedCodes, np.inf),
         ("a VAE has noisy codes and a fixed prior", trained(Elbo(), LINE, None)),
         ("without a learned one", trained(gen.MatchedCodes(), LINE, **learned)),
         ("an ARAE has a learned prior", trained(gen.TransportedCodes(), LINE, None)),

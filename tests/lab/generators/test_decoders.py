@@ -101,9 +101,8 @@ def test_of_equal_tokens_p_less_keeps_all_top_h_a_power_and_its_code_a_share(n):
     law = np.full(n, 1 / n)  # whose sum of squares is rounded
     for decoder in (gen.PLess(), gen.PLess(norm=True)):
         assert_allclose(decoder(law), law, atol=1e-15)
-    paper, code = (
-        np.count_nonzero(gen.TopH(0.455, normalised=x)(law)) for x in (True, False)
-    )
+    rules = [gen.TopH(0.455, normalised=x)(law) for x in (True, False)]
+    paper, code = map(np.count_nonzero, rules)
     assert (paper, code) == (int(n**0.455), max(1, int(0.455 * n)))
     assert n == 1 or log(code) > 0.455 * log(n)  # beyond the bound on the entropy
 
@@ -164,9 +163,8 @@ def test_a_decoded_text_is_a_product_over_its_prefixes(space):
 
         @cache
         def change(prefix, steps=steps):
-            return reduce(
-                lambda law, step: step(law), steps, of_prefix(space, q, prefix)
-            )
+            law = of_prefix(space, q, prefix)
+            return reduce(lambda x, step: step(x), steps, law)
 
         expected = []
         for row in texts:
@@ -328,10 +326,8 @@ def test_temperature_loses_least_under_ll_se():
     """Twenty oracles of 64 texts: the median share of the gain that is lost."""
     space, medians = qd.TextSpace(4, 3), []
     oracles = [np.asarray(qd.oracle(space, seed)) for seed in range(20)]
-    for family, numbers in (
-        (Temperature, (0.3, 0.5, 0.7, 0.9)),
-        (gen.MinP, (0.1, 0.2, 0.4, 0.6)),
-    ):
+    cuts = (0.1, 0.2, 0.4, 0.6)
+    for family, numbers in ((Temperature, (0.3, 0.5, 0.7, 0.9)), (gen.MinP, cuts)):
         shares = []
         for p, number in product(oracles, numbers):
             q = decode(p, space, family(number))
@@ -401,9 +397,8 @@ def test_what_one_model_never_writes():
 @pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     space, q, best = qd.TextSpace(2, 2), np.full(4, 0.25), gen.BestOf(2, np.ones(3))
-    p, three = (
-        gen.MarkovModel(np.full(n, 1 / n), np.full((n, n), 1 / n)) for n in (2, 3)
-    )
+    uniform = [np.full(n, 1 / n) for n in (2, 3)]
+    p, three = (gen.MarkovModel(x, np.tile(x, (x.size, 1))) for x in uniform)
     wide = gen.MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
     light = gen.MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
     one, size = "a Markov model is for texts of one length, got", "over 2 tokens here, "

@@ -291,23 +291,6 @@ def test_a_run_that_diverged_is_not_selected():
     refused(("loss is finite in none of 100 runs", *none))
 
 
-def test_a_metric_of_quality_alone_selects_the_longer_training():
-    """By Oracle-NLL the largest rate wins, as D drives a model to its best text."""
-    p, start = np.asarray(qd.oracle(SPACE, 0)), LogitTable(START)
-    rewards = jax.tree_util.Partial(lambda q, p: p)  # the quality CR, no divergence
-
-    def run(settings, seed):
-        found = train(rewards, start, SPACE, p, 20, every=20, **settings)
-        return {"oracle_nll": found.oracle_nll[-1], "js": found.js[-1]}
-
-    ranges = {"learning_rate": Range(1e-3, 1)}
-    chosen = random_search(run, ranges, "oracle_nll", num_trials=8, num_seeds=2)
-    other = random_search(run, ranges, "js", num_seeds=2, trials=chosen.trials)
-    assert chosen.settings["learning_rate"] > other.settings["learning_rate"]
-    assert chosen.mean["js"] > other.mean["js"]
-    assert chosen.deviation["js"] < 1e-12
-
-
 def test_metrics_of_samples_converge_to_the_exact_ones():
     q, p = np.random.default_rng(3).dirichlet(np.ones(8), 2)
 

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import fmpz_mat
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from lab import metrics
 from lab.corpora.compression import lz78_bits, lz78_phrases
 from lab.metrics.since_2020 import compression_table
@@ -107,15 +105,6 @@ def test_expected_compression_is_the_mean_over_all_samples(num_texts):
     expected = mean_over_draws(q, num_texts, ratio)
     found = metrics.expected_compression(space, q, num_texts)
     assert found == approx(expected, abs=1e-13)
-
-
-@pytest.mark.claim("N25.19")
-def test_a_long_sample_needs_about_its_entropy_rate():
-    tokens = np.random.default_rng(0).choice(2, p=[0.9, 0.1], size=200_000)
-    bits = lz78_bits(lz78_phrases(tokens.tolist()), 2) / tokens.size
-    rate = float(qd.entropy(np.array([0.9, 0.1]))) / np.log(2)
-    # Above the rate by a term that falls like 1 / log n.
-    assert rate < bits < 1.35 * rate
 
 
 # -- BLEU from draws, and pooled -----------------------------------------------------
@@ -257,7 +246,6 @@ def test_relative_entropy_equals_scipys_logarithms(kernel):
 
 # -- the Markov projection -----------------------------------------------------------
 
-few_examples = settings(max_examples=12)
 # Compiled once for each space and order.
 project = jax.jit(metrics.markov_projection, static_argnums=(0, 2))
 
@@ -307,27 +295,6 @@ def test_projection_agrees_with_counting(name, order, alpha):
     for long in (space.max_length - 1, 40):
         found = metrics.markov_projection(space, q, long)
         assert_allclose(found, q / total, rtol=50 * EPS)
-
-
-@given(
-    st.sampled_from(["2^4", "lengths 1 to 3"]),
-    st.integers(0, 2**32 - 2),
-    st.sampled_from([0, 0.4]),
-)
-@few_examples
-def test_projection_is_the_closest_markov_model(name, seed, zeros):
-    space, distances = SPACES[name], []
-    q = random_distribution(space.num_texts, seed, zeros)
-    r = random_distribution(space.num_texts, seed + 1, 0)
-    for order in (0, 1, 2):
-        closest, other = (project(space, x, order) for x in (q, r))
-        distances.append(float(qd.kl_divergence(q, closest)))
-        assert distances[-1] <= float(qd.kl_divergence(q, other)) + 1e-14
-        # A Markov model is its own projection.
-        again = project(space, closest, order)
-        assert_allclose(again, closest, rtol=1e-12, atol=1e-300)
-    # More memory, closer.
-    assert sorted(distances, reverse=True) == approx(distances, abs=1e-14)
 
 
 def test_derivatives_and_batches():
