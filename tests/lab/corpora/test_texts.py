@@ -203,20 +203,6 @@ def test_embeddings_equal_those_of_sentence_transformers():
     assert_allclose(again, found[order], rtol=0, atol=2e-6)
 
 
-@given(lengths=st.lists(st.integers(2, 256), min_size=1, max_size=300))
-def test_batches_hold_every_sentence_once_and_few_pieces(lengths):
-    lengths = np.array(lengths, np.int32)
-    batches = list(embeddings._batches(lengths))
-    chosen = np.concatenate([part for part, _ in batches])
-    assert sorted(chosen) == list(range(len(lengths)))
-    for part, (rows, length) in batches:
-        assert len(part) <= rows
-        assert lengths[part].max() <= length
-        assert rows * length <= embeddings.BATCH_PIECES
-    # A new shape costs a compilation: one for each length, and one for the rest.
-    assert len({shape for _, shape in batches}) <= len(embeddings.LENGTHS) + 1
-
-
 # -- bad input -----------------------------------------------------------------------
 
 

@@ -195,14 +195,9 @@ def test_commuting_covariances_differ_as_their_roots(seed, rank):
 
 @few_examples
 @given(seed=SEEDS, features=st.sampled_from([2, 30]))
-def test_frechet_is_symmetric_and_blind_to_rotations_and_shifts(seed, features):
+def test_frechet_loses_no_digits_near_zero_and_with_few_texts(seed, features):
     q, p, f = random_world(seed, texts=20, features=features)
     rng, distance = np.random.default_rng(seed), metrics.frechet_distance
-    rotation = np.linalg.qr(rng.normal(size=(features, features)))[0]
-    found = float(distance(q, p, f))
-    for moved in (distance(p, q, f), distance(q, p, f @ rotation + 3)):
-        assert float(moved) == approx(found, rel=1e-12)
-    assert float(distance(q, p, 5 * f)) == approx(5 * found)
     assert float(distance(q, q, f)) < 1e-13
     # To first order in the step the distance is linear in it: no digits are lost.
     laws = ((1 - t) * q + t * p for t in (1e-6, 1e-8))
