@@ -196,10 +196,8 @@ def test_bad_input(as_a_user):
         return lambda: estimate_bhattacharyya(**logs | change)
 
     inf, nan = float("inf"), float("nan")
-    distinct, vendi, interval = (
-        *(corpora.distinct_k, corpora.vendi_score),
-        partial(corpora.bootstrap_interval, len),
-    )
+    distinct, vendi = corpora.distinct_k, corpora.vendi_score
+    interval = partial(corpora.bootstrap_interval, len)
     refused(
         ("real_log_p: expected the log-prob", distance(real_log_p=[])),
         ("real_log_q: expected one number a", distance(real_log_q=[-1.0])),

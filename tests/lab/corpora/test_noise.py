@@ -197,10 +197,9 @@ def test_bleu_pays_for_the_references_more_than_cr_does():
     corpus = prepare(imdb(1), **rule, seed=0)
     candidates, references, third = (list(corpus[40 * k :][:40]) for k in range(3))
     again = np.random.default_rng(0).integers(40, size=40)
-    family = [
-        list(add_noise(corpus[40:80][again], share, length=None))
-        for share in (0.0, 0.2, 0.4, 0.6, 0.8)
-    ]
+    shares = (0.0, 0.2, 0.4, 0.6, 0.8)
+    source = corpus[40:80][again]
+    family = [list(add_noise(source, share, length=None)) for share in shares]
     against = [references] * 40
     u = [nltk_mean(f, against)[0] for f in family]
     *v, level = (-nltk_mean(f, others(f))[0] for f in (*family, candidates))

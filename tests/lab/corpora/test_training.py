@@ -371,20 +371,16 @@ def test_bad_input(as_a_user):
     def run(corpus=CORPUS, **change):
         return partial(train, corpus, **SMALL | {"epochs": 1} | change)
 
-    some, whole, long = (
-        ["a b"] * 20,
-        "expected a whole number from",
-        CORPUS.lengths > 19,
-    )
+    some, long, whole = ["a b"] * 20, CORPUS.lengths > 19, "expected a whole number"
     short = run(CORPUS[~long], validation=CORPUS[long])
     refused(
-        (f"epochs: {whole} 1 on, got 0", run(epochs=0)),
-        (f"every: {whole} 1 on", run(every=0)),
+        (f"epochs: {whole} from 1 on, got 0", run(epochs=0)),
+        (f"every: {whole} from 1 on", run(every=0)),
         ("hidden_size: expected", run(hidden_size=0)),
         ("embedding_size: expected", run(embedding_size=-1)),
         (f"batch_size: {whole}", run(batch_size=0)),
-        (f"batch_size: {whole} 1 to 60, the sentences", run(batch_size=61)),
-        (f"seed: {whole} 0 on", run(seed=-1)),
+        (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
+        (f"seed: {whole} from 0 on", run(seed=-1)),
         ("learning_rate: expected a positive", run(learning_rate=0.0)),
         ("take both as slices of one corpus", run(validation=["0 1"])),
         ("a sentence has 20 tokens, the longest of the training corpus", short),

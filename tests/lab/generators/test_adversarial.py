@@ -124,10 +124,8 @@ def test_roll_outs_lag_behind():
     _, state = objective.ascent(objective.start(MODEL, SPACE, p), MODEL, SPACE, p)
     found, _ = objective.ascent(state, later, SPACE, p)
     behind = PrefixTable(0.8 * MODEL.logits + 0.2 * later.logits)
-    roll_out, rewards = (
-        behind.probabilities(SPACE),
-        P / (P + later.probabilities(SPACE)),
-    )
+    roll_out = behind.probabilities(SPACE)
+    rewards = P / (P + later.probabilities(SPACE))
     expected = gen.token_policy_gradient(later, SPACE, rewards, roll_out)
     assert_allclose(flat(found), flat(expected), rtol=1e-12, atol=1e-15)
     assert_allclose(step(SeqGAN(lag=0.0)), step(SeqGAN()), atol=1e-15)
@@ -393,10 +391,9 @@ def test_probabilities_are_a_product_over_tokens_that_noleak_makes_alone(variant
         g, d = (states(network, text) for network in (model.generator, judge))
         seen = np.hstack([g] * own + [d] * leaked)
         hidden = np.tanh(seen @ model.mixing_weights + model.mixing_biases)
-        logits, judged = (
-            np.asarray(h @ network.output_weights + network.output_biases)
-            for h, network in ((hidden, model.generator), (d, judge))
-        )
+        logits = hidden @ model.generator.output_weights
+        logits = np.asarray(logits + model.generator.output_biases)
+        judged = np.asarray(d @ judge.output_weights + judge.output_biases)
         laws = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         assert q[row] == pytest.approx(laws[range(3), text].prod(), rel=1e-12)
         assert_allclose(scores[row], judged[range(3), text], rtol=0, atol=1e-13)

@@ -139,13 +139,10 @@ def test_self_training_by_all_training_sets(share):
     for generation in range(4):
         models = np.array([*found_in]) / 4
         chances = np.array([*found_in.values()])
-        expected = (
-            chances @ (models @ p),
-            -chances @ (models**2).sum(axis=1),
-            chances @ ((models - p) ** 2).sum(axis=1),
-        )
+        squares = (np.square(x).sum(axis=1) for x in (models, models - p))
+        nrr, cnd = (chances @ x for x in squares)
         values = [x[generation] for x in (found.cr, found.nrr, found.cnd)]
-        assert_allclose(values, expected, atol=1e-13)
+        assert_allclose(values, (chances @ models @ p, -nrr, cnd), atol=1e-13)
         found_in = Counter()
         for model, chance in zip(models, chances):
             for texts, likely in zip(*batches((1 - share) * model + share * p, 4)):

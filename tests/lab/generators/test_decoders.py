@@ -18,14 +18,9 @@ from scipy.special import entr, softmax
 import qdtheory as qd
 
 SPACES = qd.TextSpace(4, 3), qd.TextSpace(3, (1, 2, 3)), qd.TextSpace(2, (2, 5))
-TRUNCATIONS = TopK(2), TopP(0.7), gen.MinP(0.3), gen.Typical(0.6), gen.Epsilon(0.2)
-TRUNCATIONS += (
-    gen.Eta(0.3),
-    gen.TopH(0.6),
-    gen.TopH(0.6, normalised=False),
-    gen.PLess(),
-    MinK(),
-)
+RULES = gen.MinP(0.3), gen.Typical(0.6), gen.Epsilon(0.2), gen.Eta(0.3), gen.PLess()
+HEADS = tuple(gen.TopH(0.6, normalised=x) for x in (True, False))
+TRUNCATIONS = *RULES, *HEADS, TopK(2), TopP(0.7), MinK()
 UNIT = 64  # of the counts below, so that floats hold every sum exactly
 
 

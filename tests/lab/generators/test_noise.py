@@ -156,11 +156,8 @@ def test_fisher_drift_is_a_trace_of_matrices(rng, kind):
         return build(x).probabilities(space)
 
     q, slopes = q_of(flat), jax.jacobian(q_of)(flat)
-    expected = (
-        0.01
-        / 8
-        * jnp.einsum("jk,ijk->i", (slopes.T / q) @ slopes, jax.hessian(q_of)(flat))
-    )
+    drift = jnp.einsum("jk,ijk->i", (slopes.T / q) @ slopes, jax.hessian(q_of)(flat))
+    expected = 0.01 / 8 * drift
     assert_allclose(fisher_drift(model, space, 0.1, 4), expected, rtol=1e-9, atol=1e-15)
 
 

@@ -313,11 +313,7 @@ def test_bad_input():
     def search(ranges=RANGES, metric="fd", **settings):
         return lambda: random_search(noise, ranges, metric, **settings)
 
-    lstm, eight, four = (
-        random_lstm(jax.random.key(0)),
-        np.full(8, 1 / 8),
-        np.full(4, 0.25),
-    )
+    lstm, four = random_lstm(jax.random.key(0)), np.full(4, 0.25)
     few, flow = np.eye(8)[0], {"optimizer": "replicator"}
     long = qd.TextSpace(2, 4), np.full(16, 1 / 16)
     unseen = "training must be positive everywhere for the reward log D"
@@ -342,14 +338,6 @@ def test_bad_input():
         ("metric must be one of fd, bleu, got 'js'", search(metric="js", num_trials=2)),
         ("num_trials must be at least 1, got 0", search(num_trials=0)),
         ("num_seeds must be finite and at least 2, got 1", search(num_seeds=1)),
-        (
-            "must have 8 entries, got 4",
-            gen.of_samples,
-            lambda q, p: {},
-            eight,
-            four,
-            10,
-            0,
-        ),
+        ("must have 8 entries, got 4", gen.of_samples, noise, P, four, 10, 0),
     )
     refused(("rewards(q, p) or an Objective; got 3", run(3)), error=TypeError)

@@ -68,11 +68,8 @@ def test_the_plan_is_feasible_and_the_potentials_support_it(sources, targets):
 
 def test_derivatives_are_the_plan_and_the_potentials():
     rng = np.random.default_rng(4)
-    cost, mass, b = (
-        rng.random((4, 5)),
-        rng.normal(size=(2, 4)),
-        rng.dirichlet(np.ones(5)),
-    )
+    cost, mass = rng.random((4, 5)), rng.normal(size=(2, 4))
+    b = rng.dirichlet(np.ones(5))
 
     @jax.jit
     def value(cost, logits):
@@ -265,10 +262,8 @@ def test_the_direction_is_the_sum_over_the_plan():
 def test_a_soft_atom_lies_between_texts_and_argmax_is_farther():
     """Three texts that differ in one place: their median is none of them."""
     space, p, corner = qd.TextSpace(3, 1), np.full(3, 1 / 3), np.array([[[50.0, 0, 0]]])
-    soft, hard = (
-        float(gen.transport_to_texts(gen.AtomTable(x), space, p).value)
-        for x in (np.zeros((1, 1, 3)), corner)
-    )
+    atoms = map(gen.AtomTable, (np.zeros((1, 1, 3)), corner))
+    soft, hard = (float(gen.transport_to_texts(x, space, p).value) for x in atoms)
     assert soft == approx(np.sqrt(2 / 3), abs=1e-12)
     assert hard == approx(2 / 3 * np.sqrt(2), abs=1e-9)
 

@@ -215,10 +215,8 @@ def test_frechet_loses_no_digits_near_zero_and_with_few_texts(seed, features):
 def test_the_square_of_the_frechet_distance_is_no_distance():
     # Points on a line: the distance is that of the points. Counts may be features.
     x, points = np.arange(3)[:, None], np.eye(3)
-    squares = [
-        float(metrics.frechet_distance(points[i], points[j], x, squared=True))
-        for i, j in ((0, 1), (1, 2), (0, 2))
-    ]
+    distance, ends = metrics.frechet_distance, ((0, 1), (1, 2), (0, 2))
+    squares = [distance(points[i], points[j], x, squared=True) for i, j in ends]
     assert_allclose(squares, [1, 1, 4], rtol=1e-14)
     root = published("montahaei2019", "1", "MLE", "FBD") ** 0.5
     assert root == approx(1.404, abs=5e-4)

@@ -33,13 +33,7 @@ from qdtheory.kernels import density_matrix, features_of
 approx = pytest.approx
 
 EPS = np.finfo(float).eps
-SPACES = {
-    "3^3": qd.TextSpace(3, 3),
-    "2^4": qd.TextSpace(2, 4),
-    "1^3": qd.TextSpace(1, 3),
-    "lengths 1 to 3": qd.TextSpace(2, (1, 2, 3)),
-    "lengths 1 and 4": qd.TextSpace(2, (1, 4)),
-}
+MIXED = qd.TextSpace(2, (1, 2, 3))
 
 # -- k draws, and compression --------------------------------------------------------
 
@@ -113,7 +107,7 @@ def test_expected_compression_is_the_mean_over_all_samples(num_texts):
 @pytest.mark.parametrize(("max_order", "n"), [(1, 1), (2, 2), (4, 2)])
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 def test_pooled_bleu_of_one_candidate_is_expected_bleu(max_order, n, smoothing):
-    space = SPACES["lengths 1 to 3"]
+    space = MIXED
     q, p = (random_distribution(14, seed, 0.3) for seed in (6, 7))
     one = metrics.expected_corpus_bleu(space, q, p, max_order, n, 1, smoothing)
     exact = qd.expected_bleu(space, q, p, max_order, n, smoothing)
@@ -282,9 +276,9 @@ def by_dictionaries(space, q, order, alpha=0.0):
 @pytest.mark.claim("N13.9")
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("name", SPACES)
-def test_projection_agrees_with_counting(name, order, alpha):
-    space = SPACES[name]
+@pytest.mark.parametrize("size", [(3, 3), (2, 4), (1, 3), (2, (1, 2, 3)), (2, (1, 4))])
+def test_projection_agrees_with_counting(size, order, alpha):
+    space = qd.TextSpace(*size)
     # With zeros some contexts are never continued; counts are weights too.
     for zeros, total in ((0.0, 1), (0.6, 1), (0.3, 30)):
         q = total * random_distribution(space.num_texts, order, zeros)
@@ -298,7 +292,7 @@ def test_projection_agrees_with_counting(name, order, alpha):
 
 
 def test_derivatives_and_batches():
-    space = SPACES["lengths 1 to 3"]
+    space = MIXED
     batch = np.stack([random_distribution(space.num_texts, s, 0) for s in range(3)])
     assert_compiles_and_batches(lambda q: project(space, q, 1, 0.1), batch)
 
