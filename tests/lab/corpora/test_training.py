@@ -1,73 +1,73 @@
-"""Training: its loss, its end, and checkpoints that survive a kill."""
+"""Fitted models: their loss, end and scores; checkpoints that survive a kill."""
 
 import io
 import os
-import signal
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lab.corpora import training
+from lab import corpora
+from lab.corpora import FittedModel, cross_entropy_of, lm_score, training
+from lab.corpora.lm_scores import _split
 from lab.corpora.training import from_table, to_table, train
 from refusals import refused
 
 import qdtheory as qd
-from qdtheory.text import Corpus, as_corpus
+from qdtheory.text import as_corpus, jackknife_interval
 
-ROOT = Path(__file__).parents[2]
+approx = pytest.approx
+
 SMALL = {"embedding_size": 5, "hidden_size": 6, "batch_size": 8}
 
 
-def some_corpus(seed=0, sentences=60, words=4, longest=20) -> Corpus:
+def some_corpus(seed=0, sentences=60, words=4, longest=20):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, longest + 1, size=sentences)
     lengths[0] = longest
     return as_corpus([rng.integers(words, size=n).tolist() for n in lengths])
 
 
-def shorter_than(length) -> Corpus:
-    corpus = some_corpus()
-    return corpus[corpus.lengths < length]
+CORPUS = some_corpus()
 
 
-def small_model(seed, words=4):
-    return qd.LSTMLanguageModel.random(
-        jax.random.key(seed), words + 1, 5, 6, end_token=words
-    )
+def random_model(seed, words=4):
+    sizes = words + 1, 5, 6, 1.0
+    return qd.LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
 
 
-def assert_same(a, b):
-    """Bit for bit."""
-    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+def predicted(table):
+    """Every token, and an end for all but the texts of full width."""
+    return (table >= 0).sum() + (table[:, -1] < 0).sum()
 
 
-# -- tables --------------------------------------------------------------------------
+def nll_of(model, table):
+    return -float(model.log_probability(table).sum()) / predicted(table)
+
+
+def same(a, b):
+    """Whether two models have the same parameters, bit for bit."""
+    return all(map(np.array_equal, jax.tree.leaves(a), jax.tree.leaves(b)))
+
+
+# -- the loss ------------------------------------------------------------------------
 
 
 @given(st.integers(0, 1000), st.integers(0, 5))
 def test_tables_hold_the_sentences(seed, more):
     corpus = some_corpus(seed, sentences=7, longest=6)
-    table = to_table(corpus, 6 + more)
+    table, names = to_table(corpus, 6 + more), corpus.vocabulary
     assert table.shape == (7, 6 + more)
     for row, sentence in zip(table, corpus, strict=True):
-        assert row.tolist() == [
-            *map(corpus.vocabulary.index, sentence),
-            *[-1] * (6 + more - len(sentence)),
-        ]
-    assert list(from_table(table, corpus.vocabulary)) == list(corpus)
+        ids = [*map(names.index, sentence)]
+        assert row.tolist() == ids + [-1] * (6 + more - len(ids))
+    assert list(from_table(table, names)) == list(corpus)
     with pytest.raises(ValueError, match="a sentence has 6 tokens, more than 5"):
         to_table(corpus, 5)
-
-
-# -- the loss ------------------------------------------------------------------------
 
 
 @pytest.mark.claim("N11.7")
@@ -75,43 +75,19 @@ def test_tables_hold_the_sentences(seed, more):
 @settings(max_examples=10)
 def test_batches_score_what_the_model_scores(seed, longest):
     """An epoch's padded batches against one text after the other, in full width."""
-    corpus, model = some_corpus(seed, 24, longest=longest), small_model(seed)
-    batches = list(training._batches(corpus, 8, seed, range(3)))
-    found = sum(np.asarray(training._evaluate(model, tokens)) for tokens in batches)
-    expected = -float(model.log_probability(to_table(corpus, longest)).sum())
-    # Every token, and an end for all but the longest texts.
-    ends = int((corpus.lengths < longest).sum())
-    assert found[0] == pytest.approx(expected, rel=1e-12)
-    assert found[1] == corpus.num_tokens + ends
-
-
-def test_the_gradient_is_that_of_the_log_probability():
-    corpus, model = some_corpus(1, 8), small_model(1)
-    (tokens,) = training._batches(corpus, 8, 0, range(1))
-    found = jax.grad(lambda m: training._nll(m, jnp.asarray(tokens))[0])(model)
-    table = to_table(corpus, 20)
-    expected = jax.grad(lambda m: -m.log_probability(table).sum())(model)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    corpus, model = some_corpus(seed, 24, longest=longest), random_model(seed)
+    batches = training._batches(corpus, 8, seed, range(3))
+    nll, number = sum(np.asarray(training._evaluate(model, x)) for x in batches)
+    table = to_table(corpus, longest)
+    assert number == predicted(table)
+    assert nll / number == approx(nll_of(model, table), rel=1e-12)
 
 
 def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
-    corpus = some_corpus(2, sentences=64)
-    epochs = [training._order(corpus, 8, 0, epoch) for epoch in range(3)]
-    for order in epochs:
-        assert sorted(order.ravel()) == list(range(64))
-        # Sorted by width, 64 sentences of 3 widths cross a width in 2 batches at most.
-        mixed = [np.unique(-(-corpus.lengths[row] // 8)).size > 1 for row in order]
-        assert sum(mixed) <= 2
-    assert (epochs[0] != epochs[1]).any()
-    assert (epochs[1] != epochs[2]).any()
-    # 61 sentences make 7 batches of 8; the 5 left out change.
-    left = [
-        frozenset(range(61)) - set(training._order(corpus[:61], 8, 0, e).ravel())
-        for e in range(5)
-    ]
-    assert {len(rest) for rest in left} == {5}
-    assert len(set(left)) > 1
+    # 60 sentences make 7 batches of 8; the 4 left out change.
+    used = [training._order(CORPUS, 8, 0, epoch).ravel() for epoch in range(5)]
+    assert {(order.size, len({*order})) for order in used} == {(56, 56)}
+    assert len({*map(frozenset, used)}) > 1
 
 
 # -- the trained model ---------------------------------------------------------------
@@ -119,39 +95,24 @@ def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
 
 @pytest.mark.slow
 @pytest.mark.claim("N11.6")
-@pytest.mark.parametrize("seed", [0, 1])
-def test_training_finds_a_small_oracle(seed):
+def test_training_finds_a_small_oracle():
     """KL(P||Q) over all texts, exactly; the sample's own is the bound to beat."""
     space = qd.TextSpace(vocab_size=3, lengths=(1, 2, 3, 4))
-    oracle = qd.LSTMLanguageModel.random(
-        jax.random.key(seed), 4, 8, 8, sigma=2.0, end_token=3
-    )
-    p = oracle.probabilities(space)
-    texts = oracle.sample(jax.random.key(seed + 10), 8000, 4)
-    corpus = from_table(texts, (0, 1, 2))
-    reports = []
-    model = train(
-        corpus[:7000],
-        corpus[7000:],
-        embedding_size=8,
-        hidden_size=16,
-        learning_rate=0.01,
-        batch_size=50,
-        epochs=12,
-        seed=seed,
-        report=reports.append,
-    )
-    q = model.probabilities(space)
-    assert float(q.sum()) == pytest.approx(1, abs=1e-12)
+    sizes = {"sigma": 2.0, "end_token": 3}
+    oracle = qd.LSTMLanguageModel.random(jax.random.key(0), 4, 8, 8, **sizes)
+    corpus = from_table(oracle.sample(jax.random.key(10), 8000, 4), (0, 1, 2))
+    rates = {"embedding_size": 8, "hidden_size": 16, "learning_rate": 0.01}
+    found, parts = [], (corpus[:7000], corpus[7000:])
+    more = {"batch_size": 50, "epochs": 12, "report": found.append}
+    model = train(*parts, **rates, **more)
+    p, q = (x.probabilities(space) for x in (oracle, model))
+    assert float(q.sum()) == approx(1, abs=1e-12)
     # The best table of frequencies of 120 texts loses 119 / (2 * 7000) = .0085 nats.
     assert float(qd.kl_divergence(p, q)) < 0.02
     assert float(qd.kl_divergence(p, np.full(p.size, 1 / p.size))) > 0.3
     # The validation NLL reported last is that of the model returned.
-    table = to_table(corpus[7000:], 4)
-    predicted = (table >= 0).sum() + (table[:, -1] < 0).sum()
-    expected = -float(model.log_probability(table).sum()) / predicted
-    assert reports[-1].validation_nll == pytest.approx(expected, rel=1e-12)
-    assert reports[-1].validation_nll < reports[0].validation_nll
+    last, expected = found[-1].validation_nll, nll_of(model, to_table(parts[1], 4))
+    assert found[0].validation_nll > last == approx(expected, rel=1e-12)
     assert {leaf.dtype for leaf in jax.tree.leaves(model)} == {np.dtype(float)}
     assert (model.end_token, model.num_words) == (3, 3)
 
@@ -160,17 +121,34 @@ def test_training_finds_a_small_oracle(seed):
 def test_short_sentences_weigh_no_more_than_long_ones():
     """Half the sentences end after one word; batches hold one length each."""
     corpus = as_corpus([["a"] * n for n in (1, 17)] * 200)
-    model = train(
-        corpus,
-        epochs=40,
-        embedding_size=4,
-        hidden_size=4,
-        learning_rate=0.01,
-        batch_size=20,
-    )
+    sizes = {"embedding_size": 4, "hidden_size": 4, "batch_size": 20}
+    model = train(corpus, epochs=40, learning_rate=0.01, **sizes)
     (log_q,) = model.log_probability(to_table(as_corpus(["a"]), 17))
     # With each batch over its own predicted tokens it would be 17 / (17 + 2).
-    assert float(jnp.exp(log_q)) == pytest.approx(0.5, abs=0.1)
+    assert float(np.exp(log_q)) == approx(0.5, abs=0.1)
+
+
+def test_reports_come_every_so_many_steps_and_on_a_terminal_in_one_line(
+    capsys, monkeypatch
+):
+    found, settings = [], SMALL | {"every": 5}
+    train(CORPUS, CORPUS[:9], **settings, epochs=2, report=found.append)
+    assert [r.step for r in found] == [5, 10, 14]
+    assert {r.num_steps for r in found} == {14}
+    assert all(r.tokens_per_second > 0 for r in found)
+    # Parameters of size 0.1 predict almost uniformly: 4 words and the end.
+    nll = found[0].training_nll, found[0].validation_nll
+    assert nll == approx((np.log(5), np.log(5)), abs=0.1)
+    train(CORPUS, **settings, epochs=1)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    train(CORPUS, CORPUS[:9], **settings, epochs=1)
+    out, err = capsys.readouterr()
+    assert out == ""
+    for step, line in zip((5, 7), err.removesuffix("\n").split("\r")[1:], strict=True):
+        assert line.startswith(f"step {step} of 7, ")
+        assert " tokens/s, NLL 1." in line
+        assert ", validation 1." in line
 
 
 # -- checkpoints ---------------------------------------------------------------------
@@ -183,7 +161,7 @@ class Stopped(Exception):
 OPTIONS = SMALL | {"epochs": 3, "every": 4}
 
 
-def steps_of(corpus, file, stop=None):
+def steps_of(file, stop=None):
     """Train with a checkpoint, up to a step: the model, and the steps reported."""
     steps = []
 
@@ -192,216 +170,234 @@ def steps_of(corpus, file, stop=None):
         if stop and progress.step >= stop:
             raise Stopped
 
-    return train(corpus, **OPTIONS, checkpoint=file, report=report), steps
-
-
-@pytest.mark.claim("N11.8")
-@pytest.mark.parametrize("step", [4, 8, 12])
-def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, step):
-    corpus, file = some_corpus(), tmp_path / "model.npz"
-    whole = train(corpus, **OPTIONS)
-    with pytest.raises(Stopped):
-        steps_of(corpus, file, step)
-    # 60 sentences, batches of 8: 7 steps an epoch, a stop at the end. Then nothing is
-    # left to train, and the file gives the model back.
-    for left in ([s for s in (4, 8, 12, 16, 20, 21) if s > step], []):
-        resumed, steps = steps_of(corpus, file)
-        assert steps == left
-        assert_same(whole, resumed)
-
-
-# Trains, and hangs in the middle of the second write of a checkpoint.
-HANG = """
-import os, sys, time
-import jax
-from tests.lab.corpora import test_training as here
-
-calls = []
-
-def hang(*arguments, wanted=getattr(os, sys.argv[2])):
-    calls.append(arguments)
-    if len(calls) < 2:
-        return wanted(*arguments)
-    if sys.argv[2] == "fsync":  # as if half of the file had been written
-        os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
-    print("writing", flush=True)
-    time.sleep(600)
-
-setattr(os, sys.argv[2], hang)
-here.train(here.some_corpus(), **here.OPTIONS, checkpoint=sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N11.8")
-@pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_killed_while_it_writes_a_checkpoint(tmp_path, moment):
-    file = tmp_path / "model.npz"
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    environment = os.environ | {"PYTHONPATH": path}
-    with subprocess.Popen(
-        [sys.executable, "-c", HANG, str(file), moment],
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "writing\n"
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-    # The second checkpoint was being written, the first is whole.
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "model.npz",
-        "model.npz.unfinished",
-    }
-    with np.load(file) as archive:
-        assert archive["step"] == 4
-    resumed, steps = steps_of(some_corpus(), file)
-    assert steps[0] == 8
-    assert_same(resumed, train(some_corpus(), **OPTIONS))
-    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+    return train(CORPUS, **OPTIONS, checkpoint=file, report=report), steps
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The bytes of a checkpoint."""
+def whole():
+    """What an unbroken training ends with."""
+    return train(CORPUS, **OPTIONS)
+
+
+@pytest.mark.claim("N11.8")
+@pytest.mark.parametrize("step", [4, 8])
+def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, whole, step):
+    with pytest.raises(Stopped):
+        steps_of(tmp_path / "model.npz", step)
+    # 60 sentences, batches of 8: 7 steps an epoch, a stop at the end. Then nothing is
+    # left to train, and the file gives the model back.
+    for left in ([s for s in (4, 8, 12, 16, 20, 21) if s > step], []):
+        resumed, steps = steps_of(tmp_path / "model.npz")
+        assert steps == left
+        assert same(whole, resumed)
+
+
+@pytest.mark.claim("N11.8")
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, moment):
+    """The second is written by half, or not yet in its place; the first is whole."""
+    file, wanted, calls = tmp_path / "model.npz", getattr(os, moment), []
+
+    def killed(*arguments):
+        calls.append(arguments)
+        if len(calls) < 2:
+            return wanted(*arguments)
+        if moment == "fsync":
+            os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, moment, killed)
+        with pytest.raises(Stopped):
+            steps_of(file)
+    assert {*tmp_path.iterdir()} == {file, tmp_path / "model.npz.unfinished"}
+    with np.load(file) as archive:
+        assert archive["step"] == 4
+    resumed, steps = steps_of(file)
+    assert steps[0] == 8
+    assert same(resumed, whole)
+    assert [*tmp_path.iterdir()] == [file]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A checkpoint of a finished training."""
     file = tmp_path_factory.mktemp("checkpoint") / "model.npz"
-    train(some_corpus(), **SMALL, epochs=1, checkpoint=file)
-    return file.read_bytes()
+    train(CORPUS, **SMALL, epochs=1, checkpoint=file)
+    return file
 
 
-@pytest.fixture
-def file(tmp_path, finished):
-    """A file that holds a finished training."""
-    (tmp_path / "model.npz").write_bytes(finished)
-    return tmp_path / "model.npz"
+def test_a_checkpoint_of_another_training_is_refused_and_kept(file):
+    def resume(path=file, epochs=2, corpus=CORPUS, **change):
+        settings = SMALL | {"epochs": epochs, "checkpoint": path} | change
+        return partial(train, corpus, **settings)
 
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"hidden_size": 7}, "hidden_size was 6 and is 7; use another file"),
-        ({"embedding_size": 7}, "embedding_size was 5 and is 7"),
-        ({"learning_rate": 0.01}, "learning_rate was 0.001 and is 0.01"),
-        ({"seed": 1, "batch_size": 9}, "batch_size was 8 and is 9; seed was 0 and"),
-        ({"corpus": some_corpus(1)}, "the corpus is another"),
-        ({"corpus": replace(some_corpus(), vocabulary=tuple("abcd"))}, "the corpus is"),
-    ],
-)
-def test_a_checkpoint_of_another_training(file, finished, change, message):
-    arguments = {"corpus": some_corpus()} | SMALL | {"epochs": 2} | change
-    with pytest.raises(ValueError, match=f"belongs to another training: .*{message}"):
-        train(**arguments, checkpoint=file)
-    assert file.read_bytes() == finished
-
-
-def flip(data):
-    """One bit in the middle of the arrays."""
-    data = bytearray(data)
-    data[len(data) // 2] ^= 1
-    return bytes(data)
-
-
-def saved(save, **arrays):
-    """Arrays that are no checkpoint."""
-    file = io.BytesIO()
-    save(file, np.zeros(3), **arrays)
-    return lambda data: file.getvalue()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[: len(data) // 2],
-        lambda data: data[:-1],
-        flip,
-        lambda data: b"\x80\x04N.",  # a pickle
-        lambda data: b"a text file\n",
-        saved(np.save),
-        saved(np.savez, step=1, settings="{}"),
-    ],
-)
-def test_a_broken_checkpoint(file, damage):
-    file.write_bytes(damage(file.read_bytes()))
-    with pytest.raises(ValueError, match=r"or a broken one .*; delete"):
-        train(some_corpus(), **SMALL, epochs=2, checkpoint=file)
-
-
-def test_other_files_as_checkpoint(file):
-    def resume(path, epochs=1):
-        train(some_corpus(), **SMALL, epochs=epochs, checkpoint=path)
-
-    resume(file, 2)
+    finished, renamed = file.read_bytes(), replace(CORPUS, vocabulary=tuple("abcd"))
+    another, nowhere = "belongs to another training: ", file.parent / "no" / "model.npz"
+    size, both = "size was 6 and is 7; use another file", resume(seed=1, batch_size=9)
     refused(
-        ("step 14, beyond the last of this training, 7; ask for", resume, file),
-        ("no checkpoint, or a broken one", resume, file.parent),
-        ("there is no folder", resume, file.parent / "no" / "model.npz"),
+        (f"{another}hidden_{size}", resume(hidden_size=7)),
+        ("embedding_size was 5 and is 7", resume(embedding_size=7)),
+        ("learning_rate was 0.001 and is 0.01", resume(learning_rate=0.01)),
+        ("batch_size was 8 and is 9; seed was 0 and", both),
+        (f"{another}the corpus is another", resume(corpus=some_corpus(1))),
+        (f"{another}the corpus is another", resume(corpus=renamed)),
+        ("no checkpoint, or a broken one", resume(file.parent)),
+        ("there is no folder", resume(nowhere)),
     )
+    assert file.read_bytes() == finished
+    resume()()
+    refused(("step 14, beyond the last of this training, 7; ask for", resume(epochs=1)))
+    file.write_bytes(finished)
 
 
-# -- progress ------------------------------------------------------------------------
+def test_a_broken_checkpoint(file, tmp_path):
+    def saved(save, **arrays):
+        """Arrays that are no checkpoint."""
+        buffer = io.BytesIO()
+        save(buffer, np.zeros(3), **arrays)
+        return buffer.getvalue()
+
+    whole, flipped = file.read_bytes(), bytearray(file.read_bytes())
+    flipped[len(flipped) // 2] ^= 1  # one bit in the middle of the arrays
+    for broken in (
+        *(b"", whole[: len(whole) // 2], whole[:-1], bytes(flipped)),
+        *(b"\x80\x04N.", b"a text file\n"),  # the first is a pickle
+        *(saved(np.save), saved(np.savez, step=1, settings="{}")),
+    ):
+        (tmp_path / "model.npz").write_bytes(broken)
+        with pytest.raises(ValueError, match=r"or a broken one .*; delete"):
+            train(CORPUS, **SMALL, epochs=2, checkpoint=tmp_path / "model.npz")
 
 
-def test_reports_come_every_so_many_steps():
-    reports, corpus = [], some_corpus()
-    train(corpus, corpus[:9], **SMALL, epochs=2, every=5, report=reports.append)
-    assert [r.step for r in reports] == [5, 10, 14]
-    assert {r.num_steps for r in reports} == {14}
-    assert all(r.tokens_per_second > 0 for r in reports)
-    # Parameters of size 0.1 predict almost uniformly: 4 words and the end.
-    assert reports[0].training_nll == pytest.approx(np.log(5), abs=0.1)
-    assert reports[0].validation_nll == pytest.approx(np.log(5), abs=0.1)
+# -- scores by fitted models ---------------------------------------------------------
+
+TINY = {"embedding_size": 4, "hidden_size": 4, "batch_size": 8}
+# One word is already named as the unknown ones will be.
+REAL = as_corpus(["a", "a", "a b", "b a <unk>"] * 20)
+WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=9)
+TEXTS = st.lists(WORDS, min_size=8, max_size=8)
 
 
-def test_on_a_terminal_one_line_is_written_over(capsys, monkeypatch):
-    corpus = some_corpus()
-    train(corpus, **SMALL, epochs=1)
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    train(corpus, corpus[:9], **SMALL, epochs=1, every=4)
-    out, err = capsys.readouterr()
-    assert out == ""
-    first, second = err.removesuffix("\n").split("\r")[1:]
-    assert first.startswith("step 4 of 7, ")
-    assert second.startswith("step 7 of 7, ")
-    for line in (first, second):
-        assert " tokens/s, NLL 1." in line
-        assert ", validation 1." in line
+def untrained(seed, max_length):
+    """A model of 3 words and "<unk>"; nothing is fitted."""
+    return FittedModel(random_model(seed), ("a", "b", "c", "<unk>"), max_length, 1, 0.0)
+
+
+@settings(max_examples=15)
+@given(TEXTS, st.sampled_from([3, 12]))
+def test_scores_are_means_of_log_probabilities(texts, max_length):
+    """In one table of the greatest length, rows and ends counted by hand."""
+    texts = [*texts, ["b"] * 10]
+    table = np.full((9, max(max_length, 10)), -1)
+    for row, text in zip(table, texts, strict=True):
+        row[: len(text)] = ["abcd".find(word) % 4 for word in text]
+    fitted = untrained(0, max_length)
+    found = cross_entropy_of([[], *texts], fitted)  # an empty sentence is skipped
+    nll = nll_of(fitted.model, table)
+    assert found.per_token.value == approx(nll, rel=1e-12)
+    assert found.per_text.value == approx(nll * predicted(table) / 9, rel=1e-12)
+    assert found.unknown == approx((table == 3).sum() / (table >= 0).sum(), rel=1e-12)
+
+
+def test_intervals_are_those_of_the_jackknife():
+    rng, fitted = np.random.default_rng(0), untrained(1, 7)
+    texts = [list(rng.choice(list("abcd"), n)) for n in rng.integers(1, 7, 40)]
+    found = cross_entropy_of(texts, fitted)
+    # That of a mean is the same formula; of a ratio, but for terms of order 1 / 40.
+    for name, rel in (("per_text", 1e-9), ("per_token", 0.05)):
+
+        def one(c, name=name):
+            return getattr(cross_entropy_of(c, fitted), name).value
+
+        slow = jackknife_interval(one, texts, num_groups=None)
+        fast = getattr(found, name)
+        assert fast.standard_error == approx(slow.standard_error, rel=rel)
+        half = 1.959964 * fast.standard_error
+        ends = fast.value - half, fast.value + half
+        assert (fast.low, fast.high) == approx(ends, rel=1e-6)
+
+
+@given(TEXTS, st.integers(1, 4))
+def test_known_words_are_those_that_occur_often(texts, min_count):
+    words = [word for text in texts for word in text]
+    expected = [w for w in dict.fromkeys(words) if words.count(w) >= min_count]
+    if expected:
+        part = as_corpus([["z"], *texts])[1:]  # keeps "z" in its vocabulary
+        assert corpora.known_words(part, min_count) == tuple(expected)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return corpora.fit_language_model(REAL, **TINY, learning_rate=0.1)
+
+
+def test_training_ends_before_held_out_sentences_lose(fitted):
+    """The parameters are those of an unbroken training of as many epochs."""
+    assert fitted.vocabulary == ("a", "b", "<unk>")
+    assert fitted.epochs > 1  # so that a checkpoint was read
+    rest, held_out = _split(REAL, seed=0)
+    assert (len(rest), len(held_out)) == (72, 8)
+    assert sorted([*rest, *held_out]) == sorted(REAL)
+    nll = []
+    for epochs in range(1, fitted.epochs + 2):
+        model = train(rest, epochs=epochs, **TINY, learning_rate=0.1)
+        nll.append(nll_of(model, to_table(held_out, 3)))
+        assert (epochs == fitted.epochs) == same(model, fitted.model)
+    assert fitted.held_out == approx(nll[-2], rel=1e-12)
+    assert nll[-1] >= nll[-2]
+    assert (np.diff(nll[:-1]) < 0).all()
+    for seed in range(20):  # the longest sentence is trained on
+        rest, _ = _split(as_corpus(["a"] * 9 + ["a b c"] + ["a"] * 9), seed)
+        assert rest.lengths.max() == 3
+
+
+def test_a_mode_wins_by_the_one_score_and_loses_by_the_other(fitted):
+    options, mode = TINY | {"learning_rate": 0.1}, as_corpus(["a"] * 40)
+    quality = [lm_score(x, REAL, **options) for x in (mode, REAL)]
+    assert quality[1] == cross_entropy_of(REAL, fitted)
+    assert quality[0].per_text.value < quality[1].per_text.value
+    both = [corpora.reverse_lm_score(x, REAL, **options) for x in (mode, REAL)]
+    assert both[1] == quality[1]
+    # Half of the references have words that never occur in the samples, but are known.
+    assert both[0].per_text.value > 2 * both[1].per_text.value
+    assert both[0].unknown == 20 / 140
 
 
 # -- bad input -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"epochs": 0}, "epochs: expected a whole number from 1 on, got 0"),
-        ({"every": 0}, "every: expected a whole number from 1 on"),
-        ({"hidden_size": 0}, "hidden_size: expected"),
-        ({"embedding_size": -1}, "embedding_size: expected"),
-        ({"batch_size": 0}, "batch_size: expected a whole number"),
-        ({"batch_size": 61}, "from 1 to 60, the sentences .*, got 61"),
-        ({"seed": -1}, "seed: expected a whole number from 0 on"),
-        ({"learning_rate": 0.0}, "learning_rate: expected a positive"),
-        ({"validation": ["0 1"]}, "take both as slices of one corpus"),
-        (
-            {"corpus": shorter_than(20), "validation": some_corpus()[:1]},
-            "sentence has 20 tokens, the longest .* corpus .*; remove it with prepare",
-        ),
-    ],
-)
-def test_bad_input(as_a_user, change, message):
-    with pytest.raises(ValueError, match=message):
-        train(**({"corpus": some_corpus()} | SMALL | {"epochs": 1} | change))
+def test_bad_input(as_a_user):
+    def run(corpus=CORPUS, **change):
+        return partial(train, corpus, **SMALL | {"epochs": 1} | change)
+
+    some, long, whole = ["a b"] * 20, CORPUS.lengths > 19, "expected a whole number"
+    short = run(CORPUS[~long], validation=CORPUS[long])
+    refused(
+        (f"epochs: {whole} from 1 on, got 0", run(epochs=0)),
+        (f"every: {whole} from 1 on", run(every=0)),
+        ("hidden_size: expected", run(hidden_size=0)),
+        ("embedding_size: expected", run(embedding_size=-1)),
+        (f"batch_size: {whole}", run(batch_size=0)),
+        (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
+        (f"seed: {whole} from 0 on", run(seed=-1)),
+        ("learning_rate: expected a positive", run(learning_rate=0.0)),
+        ("take both as slices of one corpus", run(validation=["0 1"])),
+        ("a sentence has 20 tokens, the longest of the training corpus", short),
+        ("2 sentences to score", lm_score, ["a"], some),
+        ("no word occurs 2 times", lm_score, some, ["a", "b"]),
+        ("2 sentences to fit", lm_score, some, ["a a"]),
+        ("batch_size: expected a whole number from 1 to 18, the", lm_score, some, some),
+        ("got 0", corpora.known_words, some, 0),
+        ("max_epochs: expected", partial(lm_score, max_epochs=0), some, some),
+        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
+    )
 
 
-def test_a_rate_that_overflows_leaves_no_checkpoint(tmp_path):
-    file = tmp_path / "model.npz"
+def test_a_rate_that_overflows_and_32_bits_are_refused(tmp_path, as_a_user):
+    options = SMALL | {"epochs": 4, "learning_rate": 1e308}
     with pytest.raises(FloatingPointError, match="take a learning_rate below 1e\\+308"):
-        train(some_corpus(), **SMALL, epochs=4, learning_rate=1e308, checkpoint=file)
-    assert not file.exists()
-
-
-def test_32_bits_are_refused(as_a_user):
+        train(CORPUS, **options, checkpoint=tmp_path / "model.npz")
+    assert [*tmp_path.iterdir()] == []
     with jax.enable_x64(False), pytest.raises(RuntimeError, match="jax_enable_x64"):
-        train(some_corpus(), **SMALL)
+        train(CORPUS, **SMALL)
