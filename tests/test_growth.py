@@ -1,6 +1,6 @@
 """How the loss grows with sizes and references: other distributions, other routes."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
