@@ -322,7 +322,8 @@ def test_without_memory_coverage_falls_and_diversity_and_length_rise(seed, sigma
         rates.append(np.ravel(row))
         end = float(jax.nn.softmax(biases / t)[-1])
         lengths.append(float(ending.probabilities(LENGTHS, t) @ LENGTHS.text_lengths))
-        assert lengths[-1] == pytest.approx(sum((1 - end) ** k for k in range(4)))
+        expected = sum((1 - end) ** k for k in range(4))
+        assert lengths[-1] == pytest.approx(expected, abs=1e-12)
     assert (np.diff(rates, axis=0) < 0).all()
     assert (np.diff(lengths) > 0).all()
 
