@@ -16,8 +16,6 @@ from scripts import PUBLISHED, rows_of
 
 import qdtheory as qd
 from qdtheory import search
-from qdtheory.bounds.cubic import cubic_bounds
-from qdtheory.pairs import bleu_form, pose
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 
@@ -262,17 +260,6 @@ def test_the_intervals_of_bleu_1_hold_what_slsqp_finds_over_count_vectors(bounds
         assert float(row["quality_range"]) == pytest.approx(exact, rel=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.claim("N8.21")
-def test_the_cubic_relaxation_agrees_with_branch_and_bound(bounds):
-    pair, p = qd.BleuPair(SPACE, 1, 2, 2), oracle(SPACE, 11, 1.0, size=8)
-    posed = pose(bleu_form(pair), p)
-    found = cubic_bounds(posed, pair.table, p, tolerance=1e-4, max_steps=1000)
-    lower, upper = ends(bounds[2, 8, 1.0][11])
-    assert found.qdisc <= upper
-    assert lower <= found.upper_bound <= upper + 1e-3
-
-
 @pytest.mark.claim("N8.21", "N8.22", "N8.23", recount=True)
 def test_intervals_are_narrow_and_hold_what_the_search_found(table, bounds, paper):
     """And the paper's value is typical, whatever they leave open."""
@@ -426,30 +413,6 @@ def two_gradients(pair, p):
     uu, uv, vv = u @ inverse @ u, u @ inverse @ v, v @ inverse @ v
     model = p + inverse @ (u * np.sqrt(vv / uu) - v)
     return np.sqrt(uu * vv) - uv, model, np.linalg.eigvalsh(curvature)[0]
-
-
-@pytest.mark.claim("N8.24")
-def test_two_gradients_bound_the_gain_of_a_quadratic_diversity():
-    rng = np.random.default_rng([8, 24])
-    attained = 0
-    for size in (2, 4, 4, 4):
-        root, p = rng.normal(size=(size, size)), rng.dirichlet(np.full(size, 9.0))
-        u, kernel = rng.normal(size=size), root @ root.T + np.eye(size)
-        u = kernel @ p + 0.1 * u  # nearly parallel, so that the best model is near
-        centre = np.eye(size) - 1 / size
-        inverse = np.linalg.pinv(centre @ (2 * kernel) @ centre)
-        v = 2 * kernel @ p
-        uu, uv, vv = u @ inverse @ u, u @ inverse @ v, v @ inverse @ v
-        formula = np.sqrt(uu * vv) - uv
-        models = rng.dirichlet(np.ones(size), 20_000)
-        at_least = (models @ kernel * models).sum(1) <= p @ kernel @ p
-        assert ((models[at_least] - p) @ u).max(initial=0.0) <= formula + 1e-12
-        best = p + inverse @ (u * np.sqrt(vv / uu) - v)
-        if best.min() >= 0:
-            attained += 1
-            assert best @ kernel @ best == pytest.approx(p @ kernel @ p, rel=1e-12)
-            assert (best - p) @ u == pytest.approx(formula, rel=1e-9, abs=1e-15)
-    assert attained
 
 
 @pytest.mark.claim("N8.24")
