@@ -34,7 +34,6 @@ from qdtheory.text import (
     ngram_counts,
     self_bleu,
 )
-from qdtheory.text.ngrams import Estimator
 
 # Thousands of calls: their types are checked in the metrics' own tests.
 pytestmark = pytest.mark.usefixtures("as_a_user")
@@ -221,15 +220,14 @@ def test_the_pair_form_can_be_worse():
 # -- CND -----------------------------------------------------------------------------
 
 
-def cnd_of_all(q, p, sizes, n, kind: Estimator = "pairs"):
+def cnd_of_all(q, p, sizes, n):
     """CND of every pair of samples, and the probabilities."""
-    ours, theirs = (list(every_sample(PAIR, x, s)) for x, s in zip((q, p), sizes))
+    ours, theirs = (
+        [(ngram_counts(x, n), chance) for x, chance in every_sample(PAIR, law, s)]
+        for law, s in zip((q, p), sizes)
+    )
     values = [
-        (cnd(a, b, n, kind), u * v)
-        for (a, u), (b, v) in product(
-            [(ngram_counts(x, n), chance) for x, chance in ours],
-            [(ngram_counts(x, n), chance) for x, chance in theirs],
-        )
+        (cnd(a, b, n, "pairs"), u * v) for (a, u), (b, v) in product(ours, theirs)
     ]
     return np.transpose(values)
 
@@ -248,27 +246,20 @@ def test_null_variance(sizes, n):
     assert values.min() < 0
 
 
-@pytest.mark.claim("N12.8")
+@pytest.mark.claim("N12.8", "N12.24")
 @pytest.mark.parametrize("n", [1, 2])
-def test_unbiased_until_it_is_cut(n):
-    q, p = law(PAIR, 3), law(PAIR, 4)
-    a = shares(PAIR, n)
-    values, chances = cnd_of_all(q, p, (3, 3), n)
-    assert chances @ values == pytest.approx(np.sum((a @ (q - p)) ** 2), abs=EXACT)
+def test_unbiased_until_it_is_cut_and_negative_for_two_laws_too(n):
+    q, p, a = law(PAIR, 3), law(PAIR, 4), shares(PAIR, n)
+    close = 0.8 * p + 0.2 * q
+    for ours in (q, close):
+        distance = np.sum((a @ (ours - p)) ** 2)
+        values, chances = cnd_of_all(ours, p, (3, 3), n)
+        assert chances @ values == pytest.approx(distance, abs=EXACT)
+        assert distance > 1e-4
+    # Of the close one, over all samples, each with its chance: beyond rounding.
+    assert chances @ (values < -1e-12) > 0.3
     values, chances = cnd_of_all(p, p, (3, 3), n)
     assert chances @ np.maximum(values, 0) > 0.01
-
-
-@pytest.mark.claim("N12.24")
-@pytest.mark.parametrize("n", [1, 2])
-def test_two_laws_give_negative_values_too(n):
-    p = law(PAIR, 4)
-    q = 0.8 * p + 0.2 * law(PAIR, 3)
-    distance = np.sum((shares(PAIR, n) @ (q - p)) ** 2)
-    values, chances = cnd_of_all(q, p, (3, 3), n)
-    assert distance > 1e-4
-    # Over all samples, each with its chance: beyond rounding.
-    assert chances @ (values < -1e-12) > 0.3
 
 
 # -- rates ---------------------------------------------------------------------------
@@ -371,19 +362,13 @@ def mean_of_pairs(space, q, p, sizes, metric):
 def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
     """Smoothed or not, pooled, and of a second sample."""
     q, p, order = law(space, 8), law(space, 9), space.max_length
-    pooled, alone, second = mean_of_pairs(
-        space,
-        q,
-        p,
-        sizes,
-        lambda x, y: np.array(
-            [
-                bleu(x, y, order, smoothing, aggregate="pooled"),
-                bleu(x, y, order, smoothing),
-                self_bleu(x, order, smoothing, against=y),
-            ]
-        ),
-    )
+
+    def metric(x, y):
+        pooled = bleu(x, y, order, smoothing, aggregate="pooled")
+        second = self_bleu(x, order, smoothing, against=y)
+        return np.array([pooled, bleu(x, y, order, smoothing), second])
+
+    pooled, alone, second = mean_of_pairs(space, q, p, sizes, metric)
     expected = qd.expected_bleu(space, q, p, order, sizes[1], smoothing).tolist()
     assert alone == pytest.approx(expected, abs=EXACT)
     assert second == pytest.approx(expected, abs=EXACT)
@@ -399,19 +384,12 @@ def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
 )
 def test_rates_of_all_pairs_of_samples_by_every_estimator(space, sizes, n):
     q, p = law(space, 8), law(space, 9)
-    found = mean_of_pairs(
-        space,
-        q,
-        p,
-        sizes,
-        lambda x, y: np.array(
-            [
-                distinct(x, n),
-                *(coverage_rate(x, y, n, kind) for kind in KINDS),
-                *(cnd(x, y, n, kind) for kind in KINDS),
-            ]
-        ),
-    )
+
+    def metric(x, y):
+        both = [f(x, y, n, kind) for f in (coverage_rate, cnd) for kind in KINDS]
+        return np.array([distinct(x, n), *both])
+
+    found = mean_of_pairs(space, q, p, sizes, metric)
     (mean_q, square_q, pairs_q, kinds), (mean_p, square_p, pairs_p, _) = (
         expectations(space, x, n, size) for x, size in zip((q, p), sizes)
     )
@@ -518,16 +496,12 @@ def test_only_the_jackknife_covers():
     q, size = oracle(space, 1, sigma=1.0), 40
     aim = float(qd.expected_self_bleu(space, q, 3, size - 1)[-1])
 
+    def metric(x):
+        return self_bleu(x, 3, smoothing=None)[2]
+
     def coverage(interval, **options):
-        found = [
-            interval(
-                lambda x: self_bleu(x, 3, smoothing=None)[2],
-                sample,
-                level=0.9,
-                **options,
-            )
-            for sample in draws(space, q, size, 40)
-        ]
+        samples = draws(space, q, size, 40)
+        found = [interval(metric, x, level=0.9, **options) for x in samples]
         return np.mean([x.low <= aim <= x.high for x in found])
 
     # 40 intervals of level 0.9: the standard deviation of their coverage is 0.05.

@@ -1,13 +1,17 @@
-"""Rewards and divergences, against the library's own divergences and integration."""
+"""Rewards, divergences and implied truths, against closed forms and integration."""
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lab import metrics
 from lab.generators import reward_of_divergence
 from models import DIVERGENCES
 from refusals import refused
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import qdtheory as qd
 from qdtheory.rewards import (
@@ -66,6 +70,10 @@ def test_rewards_at_the_optimum_are_those_of_the_discriminator(rng):
     code = given_reward(lambda d: jnp.log(d / (1 - d)))
     found = optimal_rewards(code, q, p)
     np.testing.assert_allclose(found, np.log(p / q), rtol=1e-12, atol=1e-14)
+    # Code can be differentiated.
+    both = given_reward(lambda d: jnp.log(d)), REWARDS["log D"]
+    slopes = [jax.grad(reward_objective, 1)(r, q, p) for r in both]
+    np.testing.assert_allclose(*slopes, rtol=1e-11, atol=1e-11)
 
 
 def test_a_text_that_is_never_real_has_d_zero():
@@ -272,8 +280,51 @@ def test_bad_input():
     )
 
 
-def test_the_objective_of_code_can_be_differentiated(rng):
-    q, p = rng.dirichlet(np.ones(5), 2)
-    code, named = given_reward(lambda d: jnp.log(d)), REWARDS["log D"]
-    slopes = [jax.grad(reward_objective, 1)(r, q, p) for r in (code, named)]
-    np.testing.assert_allclose(*slopes, rtol=1e-11, atol=1e-11)
+# --- implied truths -------------------------------------------------------------------
+
+SCORES = np.array([3.0, 1.0, 2.5, 0.5, 1.5])
+truths = qd.rewards.implied_truths
+
+
+@pytest.mark.claim("N25.7")
+def test_they_are_the_softmax_with_entropy_and_a_closed_form_with_distinct_k():
+    found = truths(SCORES, "SE", [0.5, 2.0, 8.0])
+    for eta, p, gap in zip(found.prices, found.p, found.gap):
+        expected = np.exp(SCORES / eta)
+        np.testing.assert_allclose(p, expected / expected.sum(), atol=1e-6)
+        assert gap <= 1e-9 * np.ptp(SCORES)
+    k = 5
+    found = truths(SCORES, partial(metrics.distinct_k, k=k), [2.0, 5.0])
+    for eta, p in zip(found.prices, found.p):
+
+        def model(c, eta=eta):
+            left = np.clip((c - SCORES) / (eta * k), 0, 1)
+            return 1 - left ** (1 / (k - 1))
+
+        c = brentq(lambda c: model(c).sum() - 1, 0, 3 + float(eta) * k)
+        np.testing.assert_allclose(p, model(c), atol=1e-6)
+
+
+@pytest.mark.claim("N25.7")
+def test_pass_at_1_against_pass_at_k():
+    right = np.array([0.5, 0.3, 0.15, 0.05])  # the chance that each answer is right
+
+    def pass_at(q, k):
+        return jnp.vdot(right, 1 - (1 - q) ** k)
+
+    p = np.asarray(truths(right, partial(pass_at, k=10), [0.3]).p[0])
+    gain = right + 0.3 * right * 10 * (1 - p) ** 9
+    assert np.ptp(gain[p > 1e-6]) < 1e-6
+    # The answers' own frequencies are not among the family.
+    pair = qd.ConcavePair(lambda p: jnp.asarray(right), partial(pass_at, k=10))
+    assert qd.check_compatibility(pair, right).compatible is False
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_bad_scores_and_prices_are_refused():
+    refused(
+        ("scores must be finite", truths, [1.0, -np.inf], "SE", [1.0]),
+        ("prices must be positive", truths, SCORES, "SE", [0.0]),
+        ("prices must be positive", truths, SCORES, "SE", []),
+        ("concave", truths, SCORES, "x**2", [1.0]),
+    )

@@ -24,14 +24,16 @@ from qdtheory.proofs import kernel_criterion
 LOTS, WITNESS = frame("two_errors.csv"), frame("two_errors_witness.csv")
 SPACE = qd.TextSpace(vocab_size=3, lengths=2)
 Z = norm.isf(0.05)
-PAIRS = {"CR-1": "NRR-1", "CR-2": "NRR-2", "ROUGE-L": "distinct-2"}
-PAIRS |= {f"BLEU-{n}": f"Self-BLEU-{n}" for n in (2, 3, 4)}
+
+
+def scaled(p, u):
+    """With mean 0 and deviation 1 under P."""
+    u = u - p @ u
+    return u / np.sqrt(p @ u**2)
 
 
 def correlation(p, u, v):
-    """Of two functions of the texts, under P."""
-    cov = np.cov(u, v, aweights=p, ddof=0)
-    return cov[0, 1] / sqrt(cov[0, 0] * cov[1, 1])
+    return p @ (scaled(p, np.asarray(u)) * scaled(p, np.asarray(v)))
 
 
 # --- metrics of lots, by dictionaries -----------------------------------------------
@@ -98,56 +100,45 @@ def sentences():
 
 @pytest.mark.slow
 @pytest.mark.claim("N26.1")
-@pytest.mark.parametrize("place", [7])
-def test_a_lot_of_the_table_by_dictionaries(place):
-    real = sentences()[:4000]
-    lot = sentences()[4000 + 125 * place : 4125 + 125 * place]
-    (row,) = LOTS.query(f"kind == 'lots' and size == 125 and lot == {place}").to_dict(
-        "records"
-    )
+def test_a_lot_of_the_table_by_dictionaries():
+    real, lot = sentences()[:4000], sentences()[4875:5000]
+    row = LOTS.query("kind == 'lots' and size == 125 and lot == 7").iloc[0]
+    found = {}
     for n in (1, 2):
-        found = rates(lot, real, n)
-        assert [row[f"CR-{n}"], row[f"NRR-{n}"]] == pytest.approx(found, rel=2e-5)
-    bleu = Bleu(real)
-    own = [Bleu(lot[:i] + lot[i + 1 :]) for i in range(len(lot))]
+        found[f"CR-{n}"], found[f"NRR-{n}"] = rates(lot, real, n)
+    bleu, own = Bleu(real), [Bleu(lot[:i] + lot[i + 1 :]) for i in range(len(lot))]
     for n in (2, 3, 4):
-        assert row[f"BLEU-{n}"] == pytest.approx(
-            np.mean([bleu(x, n) for x in lot]), rel=1e-5
-        )
-        assert -row[f"Self-BLEU-{n}"] == pytest.approx(
-            np.mean([of(x, n) for of, x in zip(own, lot)]), rel=1e-5
-        )
+        found[f"BLEU-{n}"] = np.mean([bleu(x, n) for x in lot])
+        found[f"Self-BLEU-{n}"] = -np.mean([of(x, n) for of, x in zip(own, lot)])
     pairs = [x for words in lot for x in pairwise(words)]
-    assert row["distinct-2"] == pytest.approx(len(set(pairs)) / len(pairs), rel=1e-5)
-    some = real[:1000]
-    rouge = [2 * longest_common(a, b) / (len(a) + len(b)) for a in lot for b in some]
-    assert row["ROUGE-L"] == pytest.approx(np.mean(rouge), rel=1e-5)
-
-
-def test_the_lots_are_all_there_and_each_is_another():
-    for (kind, size), rows in LOTS.groupby(["kind", "size"]):
-        assert len(rows) == 120, (kind, size)
-        assert len(rows[["CR-2", "ROUGE-L"]].drop_duplicates()) == 120
+    found["distinct-2"] = len(set(pairs)) / len(pairs)
+    texts = [*product(lot, real[:1000])]
+    rouge = [2 * longest_common(a, b) / (len(a) + len(b)) for a, b in texts]
+    found["ROUGE-L"] = np.mean(rouge)
+    for name, value in found.items():
+        digits = 2e-5 if "R-" in name else 1e-5
+        assert row[name] == pytest.approx(value, rel=digits), name
 
 
 # --- the law ------------------------------------------------------------------------
 
-# Scores f(P) and the slopes g'(P) of diversities, in closed form.
+# Scores f(P); values and slopes of diversities, in closed form.
 SCORES = {"LL": mpmath.log, "CR": lambda x: x}
-SLOPES = {"SE": lambda x: -mpmath.log(x) - 1, "NRR": lambda x: -2 * x}
-SLOPES["SDI"] = lambda x: 1 - 2 * x
-VALUES = {"SE": lambda x: -x * mpmath.log(x), "NRR": lambda x: -x * x}
-VALUES["SDI"] = lambda x: x - x * x
+DIVERSITIES = {
+    "SE": (lambda x: -x * mpmath.log(x), lambda x: -mpmath.log(x) - 1),
+    "NRR": (lambda x: -x * x, lambda x: -2 * x),
+    "SDI": (lambda x: x - x * x, lambda x: 1 - 2 * x),
+}
 
 
-def gains_of_a_step(p, f, g, step):
+def gains_of_a_step(p, score, g, step=1e-6):
     """1 + rho and the gains along the direction of the law, to 50 digits."""
+    value, slope = DIVERSITIES[g]
     with mpmath.workdps(50):
         p = [mpmath.mpf(x) for x in p]
         p = [x / mpmath.fsum(p) for x in p]
         unit = []
-        for of in (SCORES[f] if isinstance(f, str) else f, SLOPES[g]):
-            x = [of(a) for a in p]
+        for x in ([score(a) for a in p], [slope(a) for a in p]):
             mean = mpmath.fdot(p, x)
             spread = mpmath.sqrt(mpmath.fdot(p, [(a - mean) ** 2 for a in x]))
             unit.append(([(a - mean) / spread for a in x], spread))
@@ -156,19 +147,17 @@ def gains_of_a_step(p, f, g, step):
         if 1 + rho < mpmath.mpf(10) ** -30:
             return 0.0, (0.0, 0.0)
         h = [(x + y) / mpmath.sqrt(2 + 2 * rho) for x, y in zip(a, b)]
-        q = [x * (1 + step * y) for x, y in zip(p, h)]
-        score = SCORES[f] if isinstance(f, str) else f
-        u = mpmath.fsum((y - x) * score(x) for x, y in zip(p, q)) / su / step
-        v = mpmath.fsum(VALUES[g](y) - VALUES[g](x) for x, y in zip(p, q)) / sv / step
+        both = [(x, x * (1 + step * y)) for x, y in zip(p, h)]
+        u = mpmath.fsum((y - x) * score(x) for x, y in both) / su / step
+        v = mpmath.fsum(value(y) - value(x) for x, y in both) / sv / step
         return float(1 + rho), (float(u), float(v))
 
 
 @pytest.mark.claim("N26.2")
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("f", "g"), [*product(SCORES, SLOPES)])
+@pytest.mark.parametrize(("f", "g"), [*product(SCORES, DIVERSITIES)])
 def test_both_gain_as_the_law_says_in_50_digits(f, g, seed):
-    p = positive(seed, 12)
-    deviation, both = gains_of_a_step(p, f, g, 1e-6)
+    deviation, both = gains_of_a_step(positive(seed, 12), SCORES[f], g)
     if (f, g) in {("LL", "SE"), ("CR", "NRR"), ("CR", "SDI")}:
         assert deviation == 0
     else:
@@ -192,45 +181,19 @@ def test_influences_of_bleu_from_all_pairs_of_references(order, seed):
     pair = qd.BleuPair(SPACE, order, 2, 2)
     slopes = pair.text_quality(p), jax.grad(pair.diversity)(p)
     rho = correlation(p, u, v)
-    assert rho == pytest.approx(correlation(p, *map(np.asarray, slopes)), abs=1e-8)
-    h = (u - p @ u) / np.sqrt(p @ (u - p @ u) ** 2)
-    h += (v - p @ v) / np.sqrt(p @ (v - p @ np.array(v)) ** 2)
-    q = p * (1 + 1e-4 * h)
+    assert rho == pytest.approx(correlation(p, *slopes), abs=1e-8)
+    q = p * (1 + 1e-4 * (scaled(p, np.array(u)) + scaled(p, np.array(v))))
     assert rho > -1 + 1e-9
     assert quality(table, q, p) > quality(table, p, p)
     assert diversity(table, q) > diversity(table, p)
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N26.3")
-def test_sound_pairs_of_the_matrix_and_no_concave_others_have_errors_that_cancel():
-    """Through the gradients that the matrix of all qualities and diversities has."""
-    made = load("make_compatibility_matrix")
-    p = made.real(3, 1.0)
-    slow = made.SLOW | {"Distinct-1", "Distinct-2"}
-    slopes = {
-        (x.name, x.self_references): np.asarray(jax.grad(x.value)(p))
-        for x in made.diversities()
-        if x.name not in slow and x.method == "convex"
-    }
-    sound, seen = made.theorems(), set()
-    for quality_of, score in made.qualities().items():
-        for key, slope in slopes.items():
-            rho = correlation(p, np.asarray(score(p)), slope)
-            if rho < -1 + 1e-10:
-                seen.add((*quality_of, *key))
-    known = {x for x in sound if x[2:] in slopes}
-    # BLEU-1 with one reference is CR of words, BLEU-3 here that of texts.
-    assert known <= seen
-    assert all(x[0].startswith(("BLEU", "CR", "Cosine")) for x in seen - known)
 
 
 @pytest.mark.claim("N26.4")
 @pytest.mark.parametrize("seed", range(4))
 def test_an_optimizer_finds_no_better_direction(seed):
     rng = np.random.default_rng(seed)
-    p, u, v = rng.dirichlet(np.ones(6)), rng.normal(size=6), rng.normal(size=6)
-    a, b = ((x - p @ x) / np.sqrt(p @ (x - p @ x) ** 2) for x in (u, v))
+    p = rng.dirichlet(np.ones(6))
+    a, b = (scaled(p, rng.normal(size=6)) for _ in range(2))
     found = minimize(
         lambda x: -x[0],
         np.array([0.0, *(a * 0.1)]),
@@ -373,21 +336,14 @@ def test_the_number_of_samples_that_misleads_of_one_token():
     def value(q):
         return (q * ((1 - q) ** k - 1)).sum(axis=-1)
 
-    a, b = ((x - p @ x) / np.sqrt(p @ (x - p @ x) ** 2) for x in (score, slope(p)))
-    best = max(
-        (
-            min(
-                score @ (q - p) / np.sqrt(2 * p @ (score - p @ score) ** 2),
-                (value(q) - value(p)) / np.sqrt(2 * p @ (slope(p) - p @ slope(p)) ** 2),
-            ),
-            t,
-        )
-        for t in np.linspace(0.05, 1, 20)
-        for q in [p * np.exp(t * (a + b)) / (p @ np.exp(t * (a + b)))]
-    )
-    q = p * np.exp(best[1] * (a + b))
-    q /= q.sum()
-    assert best[0] > 0
+    way = scaled(p, score) + scaled(p, slope(p))
+    noise = [np.sqrt(p @ (x - p @ x) ** 2) for x in (score, slope(p))]
+    models = p * np.exp(np.linspace(0.05, 1, 20)[:, None] * way)
+    models /= models.sum(axis=1, keepdims=True)
+    gains = np.array([models @ score - p @ score, value(models) - value(p)]).T / noise
+    best = gains.min(axis=1).argmax()
+    assert gains[best].min() > 0
+    q = models[best]
     covs = [np.cov(score, slope(x), aweights=x, ddof=0) for x in (q, p)]
     spread = np.sqrt(np.diag(covs[0] + covs[1]))
     gain = np.array([score @ (q - p), value(q) - value(p)])
@@ -412,10 +368,8 @@ def test_short_sentences_beat_fresh_ones_in_bleu_3_by_dictionaries():
     corpus = corpora.imdb()
     words = np.array(corpus.vocabulary, object)
     order = np.random.default_rng(10).permutation(len(corpus))
-    lengths = ((corpus.lengths - corpus.lengths.mean()) / corpus.lengths.std()).clip(
-        -3, 3
-    )
-    tilt = length * lengths
+    tilt = (corpus.lengths - corpus.lengths.mean()) / corpus.lengths.std()
+    tilt = length * tilt.clip(-3, 3)
     chances = np.exp(np.minimum(tilt - np.quantile(tilt, 0.99), 0))
     kept = np.random.default_rng(11).random(len(corpus)) < chances
 
@@ -424,8 +378,7 @@ def test_short_sentences_beat_fresh_ones_in_bleu_3_by_dictionaries():
 
     gains, size, each = [], 300, len(order) // 12
     for k in range(12):
-        block = order[k * each : (k + 1) * each]
-        real, plain, rest = np.split(block, [size, 2 * size])
+        real, plain, rest = np.split(order[k * each :][:each], [size, 2 * size])
         drawn, real, plain = map(texts, (rest[kept[rest]][:size], real, plain))
         assert len(drawn) == size
         bleu, values = Bleu(real), []
@@ -437,18 +390,14 @@ def test_short_sentences_beat_fresh_ones_in_bleu_3_by_dictionaries():
     assert min(scores) > Z
 
 
-def test_blocks_of_the_witness_are_whole():
-    assert set(WITNESS["size"]) == {500}
-    assert set(WITNESS.groupby("pair").size()) == {40}
-
-
 # --- where it breaks ----------------------------------------------------------------
 
 
 @pytest.mark.claim("N26.11")
 def test_edit_distance_has_errors_that_cancel_and_a_rival_in_fractions():
     space = qd.TextSpace(vocab_size=2, lengths=3)
-    K = [[Fraction(x).limit_denominator(60) for x in row] for row in edits(space)]
+    edits = np.asarray(metrics.edit_kernel(space)).tolist()
+    K = [[Fraction(x).limit_denominator(60) for x in row] for row in edits]
     p = [Fraction(k + 8, 92) for k in range(8)]
     scores = [sum(a * b for a, b in zip(row, p)) for row in K]
     witness = kernel_criterion.dominating_model(np.array(K, float), np.array(p, float))
@@ -470,17 +419,13 @@ def test_edit_distance_has_errors_that_cancel_and_a_rival_in_fractions():
     assert -alike(middle, middle) < -(alike(p, p) + alike(q, q)) / 2
 
 
-def edits(space):
-    return np.asarray(metrics.edit_kernel(space)).tolist()
-
-
 @pytest.mark.claim("N26.12")
 @pytest.mark.parametrize("levels", [(3, 1), (5, 2)])
 def test_two_levels_hide_what_a_third_shows(levels):
     high, low = levels
     two = np.array([high, high, low, low, low]) / (2 * high + 3 * low)
     three = np.array([high, high, low, low, low + 0.5]) / (2 * high + 3 * low + 0.5)
-    deviation, _ = gains_of_a_step(two, "LL", "NRR", 1e-6)
+    deviation, _ = gains_of_a_step(two, mpmath.log, "NRR")
     assert deviation == 0
     # V is at most its tangent at P, which is a falling line of U.
     slope = 2 * (two[0] - two[2]) / np.log(two[0] / two[2])
@@ -488,7 +433,7 @@ def test_two_levels_hide_what_a_third_shows(levels):
     for q in rng.dirichlet(np.ones(5), 1000):
         u, v = (q - two) @ np.log(two), two @ two - q @ q
         assert v <= -slope * u + 1e-15
-    deviation, both = gains_of_a_step(three, "LL", "NRR", 1e-6)
+    deviation, both = gains_of_a_step(three, mpmath.log, "NRR")
     assert deviation > 0
     assert min(both) > 0
 
@@ -502,15 +447,6 @@ def test_references_of_their_own_weaken_a_simulated_correlation(multiple):
     u, v = (lots * real).sum(axis=1), -(lots**2).sum(axis=1)
     found = np.corrcoef(u, v)[0, 1]
     assert found == pytest.approx(-1 / sqrt(1 + 1 / multiple), abs=0.03)
-
-
-@pytest.mark.claim("N26.13", recount=True)
-@pytest.mark.parametrize("pair", ["CR-1", "CR-2"])
-def test_the_table_shows_the_same_of_real_sentences(pair):
-    diversity_of = pair.replace("CR", "NRR")
-    own = LOTS.query("kind == 'own'")[[pair, diversity_of]].to_numpy()
-    z = np.arctanh(np.corrcoef(own.T)[0, 1]) - np.arctanh(-sqrt(0.5))
-    assert abs(z) * sqrt(117) < 2
 
 
 @pytest.mark.claim("N26.14")
@@ -532,7 +468,7 @@ def test_a_rival_that_120_lots_do_not_show():
     """In 50 digits there is one; over 300 times 120 lots both pairs look the same."""
     p = oracle(qd.TextSpace(vocab_size=4, lengths=3), 0, 1.0, size=32)
     mixed = lambda x: x + mpmath.log(x) / 1000  # noqa: E731
-    deviation, both = gains_of_a_step(p, mixed, "NRR", 1e-6)
+    deviation, both = gains_of_a_step(p, mixed, "NRR")
     assert 0 < deviation < 1e-3
     assert min(both) > 0
     rng, inside = np.random.default_rng(15), 0
