@@ -185,7 +185,7 @@ def leads_to(link):
         assert not query or query.keys() <= fields(form).keys()
         return ROOT / ".github/ISSUE_TEMPLATE" / form
     assert kind in ("", "blob", "edit", "raw", "actions")
-    return ROOT.joinpath(*([".github", *rest] if kind == "actions" else rest[1:]))
+    return ROOT.joinpath(*([".github", *rest[:2]] if kind == "actions" else rest[1:]))
 
 
 def check_links(links):
@@ -283,10 +283,8 @@ def test_the_commands_that_the_forms_name_exist():
 def test_the_workflow_runs_what_is_here():
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    assert {step["run"] for step in steps if "run" in step} == {
-        ".ci/run",
-        "make pythons",
-    }
+    runs = {step["run"] for step in steps if "run" in step}
+    assert runs == {".ci/run", "make pythons"}
     assert "\npythons:" in (ROOT / "Makefile").read_text()
     assert git(ROOT, "ls-files", "-s", ".ci/run").startswith("100755")
     set_up = " ".join(s["with"]["python-version"] for s in steps if "with" in s)
