@@ -101,7 +101,8 @@ def test_bleu_of_whole_texts_is_a_sum_over_texts(space, smoothing, kind):
     pair = qd.BleuPair(qd.TextSpace(*space), 2, 3, 4, smoothing)
     form = form_of(pair)
     assert type(form) is kind
-    for q, p in np.random.default_rng(0).dirichlet(np.ones(pair.space.num_texts), 3, 2):
+    rng, size = np.random.default_rng(0), np.ones(pair.space.num_texts)
+    for q, p in rng.dirichlet(size, (3, 2)):
         np.testing.assert_allclose(form.scores(p), pair.text_quality(p), atol=1e-14)
         np.testing.assert_allclose(form.diversity(q), pair.diversity(q), atol=1e-14)
 
