@@ -221,19 +221,6 @@ def envelope_optimum(scores, g, least, x):
     return -found.fun, -found.ineqlin.marginals[0], -found.eqlin.marginals[-1]
 
 
-@pytest.mark.claim("N17.3")
-@pytest.mark.parametrize("text", SHAPES[:5])
-def test_the_least_bound_is_the_optimum_with_the_envelope(text):
-    g, x = qd.Expression(text), np.linspace(0, 1, 401)
-    for p in RNG(1).dirichlet(np.ones(4), 3):
-        least = float(g.value(p).sum())
-        optimum, price, level = envelope_optimum(p, g.value, least, x)
-        bound = dual_bound(g, p, least, price, level)
-        # A grid's envelope is lower by |g''| h^2 / 8 a text at most; |g''| <= 130.
-        slack = 4 * price * 130 * (1 / 400) ** 2 / 8
-        assert optimum - 1e-8 <= bound <= optimum + slack + 1e-8
-
-
 def largest_gap(g):
     """The greatest difference between g's concave envelope and g, on a grid."""
     x = np.linspace(0, 1, 2001)
@@ -244,17 +231,22 @@ def largest_gap(g):
     return float((np.interp(x, x[top], y[top]) - y).max())
 
 
-@pytest.mark.claim("N17.4")
-@pytest.mark.parametrize("text", [SHAPES[1], SHAPES[3], "-x + x*(1 - x)**30"])
-def test_with_one_chord_the_bound_costs_one_gap(text):
+@pytest.mark.claim("N17.3", "N17.4")
+@pytest.mark.parametrize("text", [*SHAPES[:5], "-x + x*(1 - x)**30"])
+def test_the_least_bound_is_the_optimum_with_the_envelope_and_costs_one_gap(text):
     g, grid, x = qd.Expression(text), mixtures(3, 300), np.linspace(0, 1, 301)
     gap, diversity = largest_gap(g), g.value(grid).sum(axis=1)
     for p in RNG(0).dirichlet(np.ones(3), 3):
         least, quality = float(g.value(p).sum()), grid @ p
-        bound = dual_bound(g, p, least, *envelope_optimum(p, g.value, least, x)[1:])
+        optimum, price, level = envelope_optimum(p, g.value, least, x)
+        bound = dual_bound(g, p, least, price, level)
+        # A grid's envelope is lower by |g''| h^2 / 8 a text at most; |g''| <= 130.
+        slack = 3 * price * 130 / 300**2 / 8
+        assert optimum - 1e-8 <= bound <= optimum + slack + 1e-8
         assert quality[diversity >= least].max() <= bound
-        # Two steps of the grid of models, and 1e-3 for those of the envelope.
-        assert bound <= quality[diversity >= least - gap - 1e-3].max() + 2 / 300
+        # With one chord; two steps of the grid, and 1e-3 for those of the envelope.
+        if len(shape_of(as_function(g, "g")).concave) == 1:
+            assert bound <= quality[diversity >= least - gap - 1e-3].max() + 2 / 300
 
 
 @pytest.mark.claim("N17.5")

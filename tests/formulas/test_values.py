@@ -19,7 +19,7 @@ from mpmath.libmp import ComplexResult
 
 from qdtheory.formulas.expressions import Expression
 from qdtheory.formulas.numerics import limits, numerics
-from qdtheory.formulas.trees import ball, balls, decided, simplified, written
+from qdtheory.formulas.trees import ball, balls, simplified, written
 
 X = sympy.Symbol("x", positive=True)
 AS_WRITTEN = ["x", "2", "-x**2", "-x*log(x)", "x**1.5 - x", "x*(1 - x)"]
@@ -179,17 +179,3 @@ def test_a_constant_has_the_shape_of_x_and_whole_powers_all_derivatives():
     assert float(jax.grad(jax.grad(Expression("x**2")))(0.0)) == 2
     # A number of thousands of digits is not computed.
     assert np.isfinite(Expression("x + (7**32)**1*(1/3**32)**(1)/9**32")(0.5))
-
-
-# --- Trees ----------------------------------------------------------------------------
-
-
-def test_a_choice_is_made_if_it_falls_one_way_on_all_of_0_to_1():
-    half = Fraction(1, 2)
-    assert decided(("where", ("<", Fraction(0), "x"), "x", half)) == "x"
-    assert decided(("where", ("<", ("exp", "x"), half), "x", half)) == half
-    open_choice = ("where", ("<", half, "x"), "x", half)
-    assert decided(open_choice) == open_choice
-    (value,) = balls(open_choice, ball(Fraction(3, 4)))
-    assert float(value) == 0.75
-    assert not balls(open_choice, ball(half).union(ball(Fraction(1))))[0].is_finite()
