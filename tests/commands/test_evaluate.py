@@ -50,7 +50,7 @@ def jsonl(rows):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    gen = [{"meta": {"gen": x}, "target": y} for x, y in zip(LINES, LINES[::-1])]
+    gen = [{"gen": x, "target": y} for x, y in zip(LINES, LINES[::-1])]
     table = ["gen,target", *(f'"{x}","{y}"' for x, y in zip(LINES, LINES[::-1]))]
     contents = {
         "references.txt": REFERENCES,
@@ -64,10 +64,8 @@ def folder(tmp_path, monkeypatch):
         "s.txt": "\n".join(LINES[4:] * 2),
         "u.txt": "\n".join(LINES[::-1]),
         "t.jsonl": jsonl({"text": x} for x in LINES),
-        "strings.jsonl": jsonl(LINES),
         "both.jsonl": jsonl(gen),
         "both.csv": "\n".join(table),
-        "t": "\n".join(["text", *(f'"{x}"' for x in LINES)]),
         "near.jsonl": jsonl(ROWS["near.jsonl"]),
         "far.jsonl": jsonl(ROWS["far.jsonl"][::-1]),
         "own_kernels.py": OWN,
@@ -158,22 +156,16 @@ def test_standard_input_gives_the_numbers_of_a_file():
 
 def test_the_sides_have_fields_of_their_own():
     plain_files = evaluated("a.txt", references="u.txt")
-    fields = "--field", "meta.gen", "--reference-field", "target"
-    for real in ("both.jsonl", "both.csv"):
-        assert evaluated("both.jsonl", *fields, references=real) == plain_files
-    columns = "--column", "gen", "--reference-field", "target"
-    assert evaluated("both.csv", *columns, references="both.csv") == plain_files
-    strings = "strings.jsonl", "--field", "."
-    assert evaluated(*strings, references="u.txt") == plain_files
+    for file, option in (("both.jsonl", "--field"), ("both.csv", "--column")):
+        options = option, "gen", "--reference-field", "target"
+        assert evaluated(file, *options, references=file) == plain_files
     # One side may be plain text, and what is read for its fields is none.
-    expected = evaluated("a.txt")
     for ours, theirs, option in (
-        ("t.jsonl", "a.txt", "--field"),
-        ("a.txt", "t.jsonl", "--field"),
-        ("t", "a.txt", "--column"),
-        ("a.txt", "t", "--reference-field"),
+        ("t.jsonl", "u.txt", "--field"),
+        ("a.txt", "both.csv", "--reference-field"),
     ):
-        assert evaluated(ours, option, "text", references=theirs) == expected
+        name = "text" if option[2:] == "field" else "target"
+        assert evaluated(ours, option, name, references=theirs) == plain_files
 
 
 def test_texts_that_seem_to_be_something_else_are_told_on_stderr_or_in_the_report():

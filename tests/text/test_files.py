@@ -22,7 +22,7 @@ from refusals import refused
 from stored import parquet, saved
 
 from qdtheory.text import as_corpus, files, read_corpus, sources
-from qdtheory.text.files import MAX_LINE, Files, name_of, shown
+from qdtheory.text.files import Files, name_of, shown
 from qdtheory.text.sources import opened, sentences
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -201,31 +201,6 @@ def test_a_pipe_is_read_in_pieces(pack):
     with open(reading, "rb") as file:
         assert len(read_corpus(file)) == 2000
     writer.join()
-
-
-class Endless(io.RawIOBase):
-    """A stream without end, which counts what was read of it."""
-
-    def __init__(self, line):
-        self.line, self.count = line, 0
-
-    def readable(self):
-        return True
-
-    def read(self, size=-1):
-        assert size > 0
-        self.count += size
-        return (self.line * (size // len(self.line) + 1))[:size]
-
-
-def test_a_stream_without_end_is_refused_by_size(monkeypatch):
-    stream = Endless(b"\0")
-    refused(("stream, line 1: a line of more than 16 MiB", read_corpus, stream))
-    assert stream.count <= MAX_LINE + 2**17
-    monkeypatch.setattr(files, "MAX_BYTES", 2**16)
-    stream = Endless(b"a\n")
-    refused(("stream: more than 1 GiB of text, the most", read_corpus, stream))
-    assert stream.count <= 2**18
 
 
 def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch):
