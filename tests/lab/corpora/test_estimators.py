@@ -207,7 +207,6 @@ def test_bad_input(as_a_user):
         ("got an array of shape (1, 1)", distance(model_log_q=[[-1.0]])),
         ("level: expected a number between 0 and 1, got 1", distance(level=1)),
         ("at least one sample", distinct, [], 2),
-        ("from 1 to 2, the number", distinct, [1, 2], 3),
         ("from 1 to 2, the number of samples, got 0", distinct, [1, 2], 0),
         ("one a sample", corpora.utility_k, [1, 2], [1.0], 2),
         ("patience", corpora.utility_k, [1], [1.0], 1, 2),

@@ -377,7 +377,6 @@ def test_bad_input(as_a_user):
         (f"epochs: {whole} from 1 on, got 0", run(epochs=0)),
         (f"every: {whole} from 1 on", run(every=0)),
         ("hidden_size: expected", run(hidden_size=0)),
-        ("embedding_size: expected", run(embedding_size=-1)),
         (f"batch_size: {whole}", run(batch_size=0)),
         (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
         (f"seed: {whole} from 0 on", run(seed=-1)),

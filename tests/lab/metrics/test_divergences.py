@@ -234,7 +234,6 @@ def test_bad_input_is_refused(as_a_user):
         ("3 entries, got 2", m.frontier_integral, P, half),
         ("of the 2 texts, got shape (3, 2)", distance, half, half, ones((3, 2))),
         (f"features{matrix}", distance, half, half, ones(2)),
-        ("got shape (2, 0)", distance, half, half, ones((2, 0))),
         ("finite, got nan at [1, 0]", distance, half, half, [[1.0], [np.nan]]),
         ("q must sum to 1", distance, 2 * half, half, two),
         ("p must have 2 entries, got 3", distance, half, P, two),
@@ -246,6 +245,5 @@ def test_bad_input_is_refused(as_a_user):
     )
     refused(
         ("be real numbers, got dtype <U1", distance, half, half, [["a"], ["b"]]),
-        ("real numbers, got dtype complex", distance, half, half, [[1j], [1]]),
         error=TypeError,
     )
