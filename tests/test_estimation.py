@@ -4,7 +4,7 @@ A mean over all samples of some size is a sum over multisets of texts, each as o
 it can be ordered: no chance, and the metrics are called as they are.
 """
 
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 from math import factorial, prod
 
 import hypothesis.strategies as st
@@ -17,6 +17,7 @@ from lab.corpora import bootstrap_interval
 from lab.metrics.bleu import expected_corpus_bleu
 from models import oracle
 from nltk.translate.bleu_score import sentence_bleu
+from referees.metrics_by_text import sets_drawn
 from referees.sample_means import expectations, sentence_averaged
 from scipy.stats import binom
 
@@ -288,15 +289,6 @@ TEXTS = st.lists(st.text("abc", min_size=3, max_size=3), min_size=2, max_size=6)
 
 
 @pytest.mark.claim("N12.10")
-@given(TEXTS, st.text("abc", min_size=3, max_size=3), st.sampled_from([1, 2, 3]))
-def test_bounded_differences(texts, other, n):
-    """One sentence moves the frequencies by at most sqrt(2) / S."""
-    texts = [list(x) for x in texts]
-    changed = [*texts[:-1], list(other)]
-    assert cnd(texts, changed, n, "plug-in") <= 2 / len(texts) ** 2 + 1e-15
-
-
-@pytest.mark.claim("N12.10")
 @pytest.mark.parametrize("size", [2, 5, 8])
 @pytest.mark.parametrize("n", [1, 2])
 def test_the_tail_of_the_norm_is_below_its_bound(size, n):
@@ -463,17 +455,13 @@ def test_with_several_lengths_it_can():
     texts = [list(x) for x in ("a", "b", "c", "d", "abc", "abcd")]
 
     def mean_bleu(chances, candidate, k):
+        """By inclusion and exclusion over the texts that have a chance."""
+        some = np.flatnonzero(chances)
         total = 0.0
-        for size in range(1, 7):
-            for seen in combinations(range(6), size):
-                chance = sum(
-                    (-1) ** (size - len(part)) * chances[list(part)].sum() ** k
-                    for m in range(1, size + 1)
-                    for part in combinations(seen, m)
-                )
-                references = [texts[i] for i in seen]
-                score = sentence_bleu(references, candidate, (1.0,))
-                total += chance * float(np.asarray(score))
+        for seen, chance in sets_drawn(chances[some], k):
+            references = [texts[some[i]] for i in seen]
+            score = sentence_bleu(references, candidate, (1.0,))
+            total += chance * float(np.asarray(score))
         return total
 
     singles = np.array([1, 1, 1, 1, 0, 0]) / 4

@@ -5,6 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from models import oracle
+from referees import metrics_by_text as by_text
 from referees.conic import DIVERSITIES, most_gained
 from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scripts import frame
@@ -102,28 +103,20 @@ def test_all_of_the_quality_is_gained_against_many_candidates():
 @pytest.mark.claim("N19.11")
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_the_built_model_keeps_a_text_that_parts_of_others_do_not_match(order):
-    """By enumeration of what k references can hold, over the eight texts of two words.
+    """By enumeration of what k references can hold, over the texts of two words.
 
-    The law of the set of different texts among k draws, by inclusion and exclusion.
+    A larger number of copies changes nothing: BLEU takes the largest count in one.
     """
-    space = qd.TextSpace(vocab_size=2, lengths=3)
-    texts = [row.tolist() for row in space.tokens]
-    sets = [[i for i in range(8) if mask >> i & 1] for mask in range(1, 256)]
-    # A larger number of copies changes nothing: BLEU takes the largest count in one.
-    seen = ([texts[i] for i in chosen] for chosen in sets)
-    bleu = (qd.text.bleu_scores(texts, x, order, smoothing=None) for x in seen)
-    score = np.array([x[:, -1] for x in bleu])
-    masks = np.arange(1, 256)
-    subset = (masks[:, None] & masks) == masks  # column within row
-    bits = np.array([bin(mask).count("1") for mask in masks])
-    sign = (-1.0) ** (bits[:, None] - bits)
+    texts, score = by_text.texts_of(2, 3), {}
+    for drawn, _ in by_text.sets_drawn(np.full(8, 1 / 8), 8):
+        seen = [texts[i] for i in drawn]
+        score[drawn] = np.array([by_text.bleu(text, seen, order) for text in texts])
 
     def lost(x, k):
         """1 - Self-BLEU of a model with k references."""
-        within = np.array([x[chosen].sum() for chosen in sets]) ** k
-        chance = (subset * sign) @ within
-        assert chance.sum() == pytest.approx(1, abs=1e-9)
-        return float(chance @ (1 - score) @ x)
+        sets = [*by_text.sets_drawn(x, k)]
+        assert sum(chance for _, chance in sets) == pytest.approx(1, abs=1e-9)
+        return float(sum(chance * (1 - score[drawn]) @ x for drawn, chance in sets))
 
     p = np.random.default_rng(order).dirichlet(np.full(8, 5.0))
     more = []

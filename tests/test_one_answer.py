@@ -21,31 +21,26 @@ TABLE = frame("prompt_test.csv").set_index(
     ["world", "question", "prompts", "generations"]
 )
 SHARE = (TABLE["named"] / TABLE["runs"]).sort_index()
-MATCH = [[Fraction(i == j) for j in range(3)] for i in range(3)]
+MATCH = np.array([[Fraction(i == j) for j in range(3)] for i in range(3)])
 
 
 def fractions(rng, size):
     """A distribution without zeros."""
-    parts = [Fraction(int(x)) for x in rng.integers(1, 20, size)]
-    return [x / sum(parts) for x in parts]
+    parts = np.array([Fraction(int(x)) for x in rng.integers(1, 20, size)])
+    return parts / parts.sum()
 
 
 def symmetric(rng, size):
     found = rng.integers(-9, 10, (size, size))
-    return [[Fraction(int(x)) for x in row] for row in found + found.T]
-
-
-def form(K, p, q):
-    places = range(len(p))
-    return sum(p[i] * K[i][j] * q[j] for i in places for j in places)
+    return np.vectorize(Fraction, otypes=[object])(found + found.T)
 
 
 def score(K, x, z, *, self_pairs=False):
     """The kernel score by its definition, over ordered pairs of positions."""
-    pairs = [(i, j) for i in range(len(x)) for j in range(len(x)) if i != j]
-    pairs += [(i, i) for i in range(len(x))] if self_pairs else []
-    near = sum((K[a][b] for a in x for b in z), Fraction(0)) / (len(x) * len(z))
-    return 2 * near - sum(K[x[i]][x[j]] for i, j in pairs) / Fraction(len(pairs))
+    near = K[np.ix_(x, z)].sum() / Fraction(len(x) * len(z))
+    inner = K[np.ix_(x, x)]
+    own = inner.sum() - (0 if self_pairs else inner.trace())
+    return 2 * near - own / Fraction(len(x) * (len(x) - (not self_pairs)))
 
 
 def listed(laws):
@@ -61,10 +56,11 @@ def listed(laws):
 @pytest.mark.parametrize("p", [(5, 3, 2), (12, 5, 3), (8, 7, 5)])
 def test_self_pairs_prefer_a_sharper_power_and_fewer_generations_more_so(p):
     """The expectations over all samples, as fractions; linear in Q for k = 1."""
-    p, q = [Fraction(x, sum(p)) for x in p], [Fraction(1, 2), *[Fraction(1, 4)] * 2]
+    p = np.array([Fraction(x, sum(p)) for x in p])
+    q = np.array([Fraction(1, 2), *[Fraction(1, 4)] * 2])
 
     def expected(q, k):
-        return 2 * form(MATCH, q, p) - (1 - 1 / k) * form(MATCH, q, q) - 1 / k
+        return 2 * q @ p - (1 - 1 / k) * q @ q - 1 / k
 
     for k in map(Fraction, (1, 2, 3)):
         samples = listed([q] * int(k) + [p])
@@ -72,7 +68,7 @@ def test_self_pairs_prefer_a_sharper_power_and_fewer_generations_more_so(p):
             w * score(MATCH, x[:-1], x[-1:], self_pairs=True) for x, w in samples
         )
         assert mean == expected(q, k)
-    p = np.array(p, float)
+    p = p.astype(float)
 
     def best(k):
         powers = minimize_scalar(
@@ -148,7 +144,7 @@ def test_an_estimator_read_off_the_terms_is_unbiased():
         mean += w * Fraction(int(lifted.coeff_monomial(powers))) / orders
     assert mean == distinct(3)(p)
     pair = qd.pairs.distinct_k_pair(3)
-    assert float(pair.diversity(np.array(p, float))) == pytest.approx(float(mean))
+    assert float(pair.diversity(p.astype(float))) == pytest.approx(float(mean))
 
 
 @pytest.mark.claim("N18.24")
@@ -251,40 +247,33 @@ def test_the_fair_score_is_unbiased_over_all_samples_in_fractions(k, r):
         samples = listed([q] * k + [p] * r)
         return sum(w * score(K, place[:k], place[k:]) for place, w in samples)
 
-    apart = [a - b for a, b in zip(q, p)]
-    assert mean(K) == form(K, p, p) - form(K, apart, apart)
-    values = np.array(K, float), np.array(q, float), np.array(p, float)
-    mmd = float(qd.pairs.squared_mmd(*values))
-    assert float(form(K, p, p) - mean(K)) == pytest.approx(mmd, rel=1e-12)
-    brier = sum(
-        w * sum((q[i] - (i == z)) ** 2 for i in range(3)) for z, w in enumerate(p)
-    )
+    apart = q - p
+    assert mean(K) == p @ K @ p - apart @ K @ apart
+    mmd = float(qd.pairs.squared_mmd(*(x.astype(float) for x in (K, q, p))))
+    assert float(p @ K @ p - mean(K)) == pytest.approx(mmd, rel=1e-12)
+    brier = sum(w * ((q - MATCH[z]) ** 2).sum() for z, w in enumerate(p))
     assert mean(MATCH) == 1 - brier
     # Minus a distance gives the energy score, as of the CRPS.
-    line = [[Fraction(-abs(i - j)) for j in range(3)] for i in range(3)]
-    cumulated = [sum(apart[:i]) for i in (1, 2)]
-    assert form(line, p, p) - mean(line) == 2 * sum(x**2 for x in cumulated)
+    line = -abs(np.subtract.outer(range(3), range(3))).astype(object)
+    cumulated = apart.cumsum()[:2]
+    assert p @ line @ p - mean(line) == 2 * cumulated @ cumulated
 
 
 def variance_by_formula(K, q, rival, p, k, r):
     """Of the difference of two models, the formula of the lecture in fractions."""
 
-    def image(law):
-        return [sum(x * y for x, y in zip(row, law)) for row in K]
-
     def cov(w, x, y):
-        means = (sum(a * b for a, b in zip(w, z)) for z in (x, y))
-        return sum(a * b * c for a, b, c in zip(w, x, y)) - prod(means)
+        return w @ (x * y) - (w @ x) * (w @ y)
 
-    def of_kernel(a, b):
-        square = [[x * x for x in row] for row in K]
-        return form(square, a, b) - form(K, a, b) ** 2
-
-    total = -Fraction(8, r) * cov(p, image(q), image(rival))
+    total = -Fraction(8, r) * cov(p, K @ q, K @ rival)
     for law in (q, rival):
-        a, b = image(p), image(law)
-        one = (r - 1) * cov(law, a, a) + (k - 1) * cov(p, b, b) + of_kernel(law, p)
-        two = 4 * (k - 2) * cov(law, b, b) + 2 * of_kernel(law, law)
+        a, b = K @ p, K @ law
+        square, twice = (
+            law @ K**2 @ p - (law @ a) ** 2,
+            law @ K**2 @ law - (law @ b) ** 2,
+        )
+        one = (r - 1) * cov(law, a, a) + (k - 1) * cov(p, b, b) + square
+        two = 4 * (k - 2) * cov(law, b, b) + 2 * twice
         total += Fraction(4, k * r) * one + Fraction(1, k * (k - 1)) * two
         total -= Fraction(8, k) * cov(law, a, b)
     return total
@@ -431,31 +420,25 @@ def test_four_windows_refuse_bleu_of_every_order_between(length):
 def test_slopes_of_no_function_have_a_circulation():
     """Round a triangle of texts slopes add up to 0; expected BLEU-1 does not."""
     space = qd.TextSpace(vocab_size=2, lengths=(1, 2))
-    pair, corners = qd.BleuPair(space, 1, 1, 1), np.eye(space.num_texts)
+    pair = qd.BleuPair(space, 1, 1, 1)
     tokens = [tuple(x[x >= 0].tolist()) for x in np.asarray(space.tokens)]
-    triples = [*combinations(range(space.num_texts), 3)]
+    turns = [((a, b), (b, c), (c, a)) for a, b, c in combinations(range(6), 3)]
 
     def bleu(x, z):
         common = sum(min(x.count(w), z.count(w)) for w in {*x})
         return min(1, exp(1 - len(z) / len(x))) * common / len(x)
 
-    def circulations(field):
-        return [
-            sum(
-                (corners[j] - corners[i]) @ field((corners[i] + corners[j]) / 2)
-                for i, j in turn
-            )
-            for a, b, c in triples
-            for turn in [((a, b), (b, c), (c, a))]
-        ]
+    def circulation(K):
+        """The greatest: of each side of a triangle K counts at its middle."""
+        return max(abs(sum(K[j, i] - K[i, j] for i, j in turn)) for turn in turns)
 
     by_hand = np.array([[bleu(x, z) for z in tokens] for x in tokens])
-    found = circulations(lambda p: by_hand @ p)
-    library = circulations(lambda p: np.asarray(pair.text_quality(p)))
-    assert library == pytest.approx(found, abs=1e-12)
-    assert 2 * max(map(abs, found)) == pytest.approx(0.132, abs=1e-3)
-    rouge = np.asarray(metrics.lcs_kernel(space))
-    assert max(map(abs, circulations(lambda p: rouge @ p))) < 1e-15
+    library = np.array([pair.text_quality(corner) for corner in np.eye(6)]).T
+    np.testing.assert_allclose(library, by_hand, rtol=1e-12)
+    assert circulation(by_hand) == pytest.approx(0.132, abs=1e-3)
+    assert circulation(np.asarray(metrics.lcs_kernel(space))) < 1e-15
+    middle = np.array([1, 1, 0, 0, 0, 0]) / 2
+    np.testing.assert_allclose(pair.text_quality(middle), by_hand @ middle, rtol=1e-12)
 
 
 @pytest.mark.claim("N18.35")

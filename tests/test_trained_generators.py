@@ -41,9 +41,9 @@ def row(table, **where):
     return rows.iloc[0]
 
 
-def trained(objective, model, p, seen, found, steps="step"):
+def trained(objective, model, p, seen, found):
     """The model after the rate and the steps of a row, by the library's loop."""
-    steps = int(found[steps])
+    steps = int(found.step)
     settings = {"learning_rate": found.rate, "every": steps, "training": seen}
     return gen.train(objective, model, SPACE, p, steps, **settings).model
 
@@ -317,8 +317,8 @@ def test_at_p_batches_move_some_models_alike_and_others_not_at_all():
     p = jnp.asarray(np.random.default_rng(20).dirichlet(np.full(8, 3)))
     model = gen.PrefixTable.of(p, space)
     law = jax.jacobian(lambda x: gen.PrefixTable(x).probabilities(space))
-    slopes = law(model.logits) / p[:, None, None]
-    trace = float(p @ (slopes.reshape(8, -1) ** 2).sum(axis=1))
+    slopes = law(model.logits).reshape(8, -1) / p[:, None]
+    trace = float(p @ (slopes**2).sum(axis=1))
     for objective, reward in (
         (gen.MaximumLikelihood(), 1),
         (gen.SeqGAN(), 1 / 2),

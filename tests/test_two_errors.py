@@ -214,30 +214,29 @@ def test_an_optimizer_finds_no_better_direction(seed):
 
 def squared_by_words(K, p, n):
     """The squared correlation over all ordered samples of n, as a fraction."""
-    moments = [Fraction(0)] * 5
-    for drawn in product(range(len(p)), repeat=n):
-        chance = prod((p[i] for i in drawn), start=Fraction(1))
-        u = sum(K[i][j] * p[j] for i in drawn for j in range(len(p))) / n
-        pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
-        v = -sum(K[drawn[i]][drawn[j]] for i, j in pairs) / Fraction(len(pairs))
-        for k, x in enumerate((u, v, u * u, v * v, u * v)):
-            moments[k] += chance * x
+    moments, scores = np.zeros(5, object), K @ p
+    off = np.array([(i, j) for i, j in product(range(n), repeat=2) if i != j])
+    for drawn in map(np.array, product(range(len(p)), repeat=n)):
+        u = scores[drawn].sum() / n
+        v = -K[tuple(drawn[off].T)].sum() / Fraction(len(off))
+        moments += p[drawn].prod() * np.array([u, v, u * u, v * v, u * v])
     u, v, uu, vv, uv = moments
     return (uv - u * v) ** 2 / ((uu - u * u) * (vv - v * v))
 
 
 def squared_by_formula(K, p, n):
-    scores = [sum(a * b for a, b in zip(row, p)) for row in K]
-    mean = sum(a * b for a, b in zip(scores, p))
-    one = sum(a * b * b for a, b in zip(p, scores)) - mean**2
-    cells = product(range(len(p)), repeat=2)
-    two = sum(p[i] * p[j] * K[i][j] ** 2 for i, j in cells) - mean**2
+    scores, mean = K @ p, p @ K @ p
+    one, two = p @ scores**2 - mean**2, p @ K**2 @ p - mean**2
     return 2 * (n - 1) * one / (2 * (n - 2) * one + two)
 
 
-THREE = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
-MATCH = [[Fraction(i == j) for j in range(3)] for i in range(3)]
-LIKE = [[Fraction(1, 1 + abs(i - j)) for j in range(3)] for i in range(3)]
+def kernel(alike):
+    return np.array([[alike(i, j) for j in range(3)] for i in range(3)])
+
+
+THREE = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
+MATCH = kernel(lambda i, j: Fraction(i == j))
+LIKE = kernel(lambda i, j: Fraction(1, 1 + abs(i - j)))
 
 
 @pytest.mark.claim("N26.5")
@@ -298,30 +297,19 @@ def test_normal_errors_name_a_farther_model_with_chance_alpha_at_most(n):
 
 @pytest.mark.claim("N26.8")
 def test_the_sum_rejects_whenever_both_do_and_needs_fewer_texts():
-    """Of LL-SE with plug-in errors, and the power of drawn normal errors."""
-    rng, p = np.random.default_rng(8), oracle(SPACE, 0, 1.0)
-    b = p.copy()
-    top = np.argsort(p)[-4:]
+    """By drawn normal errors."""
+    rng, p, n = np.random.default_rng(8), oracle(SPACE, 0, 1.0), 400
+    b, top = p.copy(), np.argsort(p)[-4:]
     b[top] = p[top[::-1]]
-    a, n, found = (p + b) / 2, 400, []
-    for q in (a, b):
-        shares = rng.multinomial(n, q, 3000) / n
-        logs = np.log(np.maximum(shares, 1e-300))
-        values = [shares @ np.log(p), -(shares * logs).sum(axis=1)]
-        each = np.stack([np.log(p) + 0 * shares, -logs, np.log(p) - logs])
-        spread = (shares * each**2).sum(axis=2) - (shares * each).sum(axis=2) ** 2
-        found.append((np.array([*values, sum(values)]), spread / n))
-    (one, of_one), (other, of_other) = found
-    u, v, total = one - other > Z * np.sqrt(of_one + of_other)
-    assert not (u & v & ~total).any()
-    gain, cov = moments(a, b, p)
+    gain, cov = moments((p + b) / 2, b, p)
     normal = rng.multivariate_normal(gain, cov / n, 10**5)
-    s = np.sqrt(np.diag(cov) / n)
-    both = (normal > Z * s).all(axis=1).mean()
+    both = (normal > Z * np.sqrt(np.diag(cov) / n)).all(axis=1)
     eta = np.array([1, 0.5])
-    summed = (normal @ eta > Z * sqrt(eta @ cov @ eta / n)).mean()
-    assert [both, summed] == pytest.approx(rejects(gain, cov, n), abs=0.01)
-    assert summed > both
+    summed = normal @ eta > Z * sqrt(eta @ cov @ eta / n)
+    assert not (both & ~summed).any()
+    found = [both.mean(), summed.mean()]
+    assert found == pytest.approx(rejects(gain, cov, n), abs=0.01)
+    assert found[1] > found[0]
 
 
 @pytest.mark.claim("N26.9")
@@ -397,26 +385,20 @@ def test_short_sentences_beat_fresh_ones_in_bleu_3_by_dictionaries():
 def test_edit_distance_has_errors_that_cancel_and_a_rival_in_fractions():
     space = qd.TextSpace(vocab_size=2, lengths=3)
     edits = np.asarray(metrics.edit_kernel(space)).tolist()
-    K = [[Fraction(x).limit_denominator(60) for x in row] for row in edits]
-    p = [Fraction(k + 8, 92) for k in range(8)]
-    scores = [sum(a * b for a, b in zip(row, p)) for row in K]
-    witness = kernel_criterion.dominating_model(np.array(K, float), np.array(p, float))
+    K = np.array([[Fraction(x).limit_denominator(60) for x in row] for row in edits])
+    p = np.array([Fraction(k + 8, 92) for k in range(8)])
+    witness = kernel_criterion.dominating_model(K.astype(float), p.astype(float))
     assert witness is not None
-    q = [Fraction(x) for x in np.asarray(witness.q).tolist()]
-    total = sum(q)
-    q = [x / total for x in q]
-
-    def alike(a, b):
-        return sum(x * K[i][j] * y for i, x in enumerate(a) for j, y in enumerate(b))
-
-    assert sum(p) == sum(q) == 1
-    assert alike(q, p) > alike(p, p)  # quality
-    assert alike(q, q) < alike(p, p)  # diversity
+    q = np.array([Fraction(x) for x in np.asarray(witness.q).tolist()])
+    q /= q.sum()
+    assert p.sum() == q.sum() == 1
+    assert q @ K @ p > p @ K @ p  # quality
+    assert q @ K @ q < p @ K @ p  # diversity
     # The slope of minus p'Kp is -2 Kp, so the influences are proportional.
-    slope = jax.grad(qd.KernelPair(np.array(K, float)).diversity)(np.array(p, float))
-    assert np.asarray(slope) == pytest.approx(-2 * np.array(scores, float), rel=1e-12)
-    middle = [(x + y) / 2 for x, y in zip(p, q)]
-    assert -alike(middle, middle) < -(alike(p, p) + alike(q, q)) / 2
+    slope = jax.grad(qd.KernelPair(K.astype(float)).diversity)(p.astype(float))
+    assert np.asarray(slope) == pytest.approx(-2 * (K @ p).astype(float), rel=1e-12)
+    middle = (p + q) / 2
+    assert middle @ K @ middle > (p @ K @ p + q @ K @ q) / 2
 
 
 @pytest.mark.claim("N26.12")
@@ -451,14 +433,13 @@ def test_references_of_their_own_weaken_a_simulated_correlation(multiple):
 
 @pytest.mark.claim("N26.14")
 def test_a_loud_rare_text_as_a_fraction():
-    K = [[Fraction(x) for x in row] for row in ((2, 1, 0), (1, 2, 0), (0, 0, 200))]
+    K = kernel(lambda i, j: Fraction([(2, 1, 0), (1, 2, 0), (0, 0, 200)][i][j]))
+    base, rare = np.array([Fraction(7, 10), Fraction(3, 10), Fraction(0)]), np.eye(3)[2]
     for share in (Fraction(1, 1000), Fraction(1, 100)):
-        p = [Fraction(7, 10) * (1 - share), Fraction(3, 10) * (1 - share), share]
+        p = (1 - share) * base + share * rare.astype(int)
         for n in (2, 5):
             assert squared_by_words(K, p, n) == squared_by_formula(K, p, n)
-    loud = float(squared_by_formula(K, p, 100))
-    p = [Fraction(7, 10), Fraction(3, 10), Fraction(0)]
-    quiet = float(squared_by_formula(K, p, 100))
+    loud, quiet = (float(squared_by_formula(K, x, 100)) for x in (p, base))
     assert -sqrt(loud) == pytest.approx(-0.7884, abs=1e-3)
     assert -sqrt(quiet) < -0.98
 
