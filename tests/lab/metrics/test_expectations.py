@@ -220,7 +220,7 @@ def test_vendi_is_the_entropy_of_the_weighted_kernel(kernel, order):
 
 
 def test_a_model_without_some_texts_has_finite_entropy():
-    found = metrics.vendi_score([0.5, 0.5, 0, 0, 0], np.eye(5))
+    found = metrics.vendi_score(np.array([0.5, 0.5, 0, 0, 0]), np.eye(5))
     assert float(found) == approx(2, abs=1e-12)
 
 
