@@ -3,8 +3,8 @@
     python tests/mutants.py [--parts PART ...] [--rows NUMBER ...] [--all]
 
 Each row of mutants.toml is a mistake. It runs the tests of the file, then those of its
-part, without slow ones unless `--all` is given; the first that fails has caught it.
-The exit status is 1 if a mistake survives or a row fits no line.
+part, then all others, without slow ones unless `--all` is given; the first that fails
+has caught it. The exit status is 1 if a mistake survives or a row fits no line.
 """
 
 import argparse
@@ -40,18 +40,22 @@ def fails(checkout: Path, options: list[str], tests: Iterable[Path]) -> str | No
         return f"no end after {SECONDS} s"
     if run.returncode in (0, 5):  # passed, or nothing to run
         return None
-    lines = run.stdout.splitlines()
-    named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    named = [x for x in run.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
     return named[0].split(" - ")[0] if named else f"pytest ended with {run.returncode}"
 
 
 def tests_of(checkout: Path, path: Path) -> dict[str, list[Path]]:
-    """The tests and examples of a file; those of its part, the likeliest first."""
+    """The tests and examples of a file, those of its part, and the rest of all tests.
+
+    Of the last two, those that name it most come first.
+    """
     inside, root = path.relative_to(checkout / "qdtheory"), checkout / "tests"
     own, part = root / inside.with_name(f"test_{path.name}"), root / inside.parent
-    tests = sorted({*(part if part.is_dir() else root).rglob("test_*.py")} - {own})
+    tests = sorted({*root.rglob("test_*.py")} - {own})
     tests.sort(key=lambda test: -test.read_text().count(path.stem))
-    return {"own": [own, path], "part": tests}
+    near = [test for test in tests if part in test.parents]
+    rest = [test for test in tests if test not in near]
+    return {"own": [own, path], "part": near, "rest": rest}
 
 
 def files_of(checkout: Path, part: str) -> Iterable[Path]:
@@ -63,15 +67,14 @@ def files_of(checkout: Path, part: str) -> Iterable[Path]:
 
 def verdict(checkout: Path, options: list[str], part: str, old: str, new: str) -> str:
     """What became of one mistake, told in a line; the file is as before again."""
-    hits = {path: path.read_text() for path in files_of(checkout, part)}
-    hits = {path: text for path, text in hits.items() if old in text}
-    if sum(text.count(old) for text in hits.values()) != 1:
+    hits = [x for x in files_of(checkout, part) for _ in x.read_text().split(old)[1:]]
+    if len(hits) != 1:
         return "NO ROW: what is to be changed does not stand there just once"
-    ((path, text),) = hits.items()
+    path, text = hits[0], hits[0].read_text()
     path.write_text(text.replace(old, new))
     try:
         for stage, tests in tests_of(checkout, path).items():
-            if found := fails(checkout, options, tests):
+            if tests and (found := fails(checkout, options, tests)):
                 return f"caught by {stage}: {found}"
     finally:
         path.write_text(text)
