@@ -265,7 +265,7 @@ def test_a_model_that_is_not_the_best_is_not_called_exact(pair, share, monkeypat
     assert wrong.status == "lower_bound"
     assert wrong.qdisc < right.qdisc <= wrong.upper_bound
     # Nor where the bound is below what a model gains.
-    monkeypatch.setattr(discrepancy, "_upper_bound", lambda *args: -1.0)
+    monkeypatch.setattr(discrepancy, "_upper_bound", lambda *args: -9.0)
     wrong = EXACT(pair, P)
     assert (wrong.status, wrong.upper_bound) == ("lower_bound", np.inf)
     assert "more than the bound" in wrong.reason
@@ -307,7 +307,7 @@ FAILED = Mock(side_effect=cvxpy.SolverError("failed"))
 BROKEN = [
     (LINEAR, ending(None), qd.BleuPair(SPACE, 1, 2, 3)),
     (LINEAR, wrong, qd.BleuPair(SPACE, 1, 2, 3)),
-    (LINEAR, ending(None), TWO_PEAKS),
+    (LINEAR, ending(None), qd.SeparablePair("x", "-x**3")),
     (LOCAL, ending(np.full(4, np.nan)), BENT),
     (LOCAL, ending(np.eye(4)[0]), BENT),
     (LOCAL, ending(np.eye(4)[0]), TWO_PEAKS),

@@ -66,7 +66,7 @@ CASES = [
     ("text.read_corpus(BytesIO(b'PAR1'), column='a')", "pyarrow", "parquet"),
     ("text.read_corpus(BytesIO(bytes.fromhex('28b52ffd')))", "backports.zstd", "zstd"),
     ("text.evaluate({'x': T}, T, 1, scheduler=2)", "distributed", "scale"),
-    ("qd.certify(qd.KernelPair(np.eye(4)), np.full(4, 0.25))", "cvxpy", "certify"),
+    ("qd.certify(qd.KernelPair(np.eye(2)), np.array([0.7, 0.3]))", "cvxpy", "certify"),
 ]
 CALL = """
 import json, sys
