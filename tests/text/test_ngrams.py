@@ -307,8 +307,10 @@ def test_noise_slides_along_the_frontier(seed, share):
 
 
 @pytest.mark.claim("N10.12")
+@pytest.mark.usefixtures("as_a_user")  # a check for each sentence
 def test_sampling_takes_over_with_the_order():
-    sentences = list(imdb(1))[::-8]
+    corpus = imdb(1)[::-8]
+    sentences = [x.tolist() for x in np.split(corpus.tokens, corpus.offsets[1:-1])]
     relative, unseen = [], []
     for n in (1, 2, 3, 4):
         q, p = (frequencies(x, n) for x in (sentences[::2], sentences[1::2]))

@@ -37,7 +37,7 @@ def scored(sums, smoothing, estimator):
     return metrics_of_sums(totals, "x", scores, estimator)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=settings().max_examples // 2)
 @given(
     long_corpora,
     long_corpora,
@@ -74,7 +74,6 @@ def test_one_group_has_no_rest():
 
 
 @pytest.mark.claim("N12.26")
-@settings(deadline=None, max_examples=40)
 @given(corpora, corpora, st.integers(2, 6), st.randoms(use_true_random=False))
 def test_parts_are_the_whole_in_any_order(ours, theirs, num_parts, random):
     texts, real = {"x": as_corpus(ours), "y": as_corpus(theirs)}, as_corpus(theirs)
