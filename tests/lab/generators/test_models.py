@@ -42,10 +42,9 @@ def test_tables_are_softmaxes_of_texts_and_of_tokens_one_by_one():
         texts, rows = weights[:27], dict(zip(prefixes, weights[27:].reshape(13, 3)))
         found = LogitTable(logits[:27]).probabilities(space)
         assert_allclose(found, texts / texts.sum(), rtol=1e-14)
-        expected = [
-            np.prod([rows[text[:t]][text[t]] / rows[text[:t]].sum() for t in range(3)])
-            for text in product(range(3), repeat=3)
-        ]
+        laws, expected = {s: row / row.sum() for s, row in rows.items()}, np.ones(27)
+        for i, text in enumerate(product(range(3), repeat=3)):
+            expected[i] = np.prod([laws[text[:t]][text[t]] for t in range(3)])
         found = PrefixTable(logits[27:].reshape(13, 3)).probabilities(space)
         assert_allclose(found, expected, rtol=1e-14)
         for table in (LogitTable.of(expected), PrefixTable.of(expected, space)):

@@ -62,8 +62,9 @@ def test_the_plan_is_feasible_and_the_potentials_support_it(sources, targets):
     assert_allclose(found.plan.sum(axis=1), a, atol=1e-14)
     assert_allclose(found.plan.sum(axis=0), b, atol=1e-14)
     assert (u[:, None] + v <= cost + 1e-14).all()
-    assert float(found.value) == approx((found.plan * cost).sum(), abs=1e-14)
-    assert float(found.value) == approx(float(a @ u + b @ v), abs=1e-8)
+    value = float(found.value)
+    assert value == approx(float((found.plan * cost).sum()), abs=1e-14)
+    assert value == approx(float(a @ u + b @ v), abs=1e-8)
 
 
 def test_derivatives_are_the_plan_and_the_potentials():
