@@ -9,6 +9,7 @@ from referees import metrics_by_text as by_text
 from referees.conic import DIVERSITIES, most_gained
 from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scripts import frame
+from scripts import script as load
 
 import qdtheory as qd
 
@@ -190,7 +191,8 @@ def test_loss_of_bleu_2_rises_and_its_share_falls_for_another_oracle():
 
 
 @pytest.mark.claim("N19.9")
-def test_samples_agree_with_the_sum_over_all_texts(script):
+def test_samples_agree_with_the_sum_over_all_texts():
+    script = load("make_growth")
     setting = script.Setting(references=3, candidates=4)
     sampler = script.Sampler(setting, 0)
     p = np.asarray(sampler.model.probabilities(SPACE))
