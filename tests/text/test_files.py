@@ -65,7 +65,11 @@ class Rows:
     """What `datasets.Dataset` and `IterableDataset` of Hugging Face have."""
 
     def __init__(self, texts, names=("id", "text")):
-        self.texts, self.column_names = texts, names
+        self.texts, self.names = texts, names
+
+    @property
+    def column_names(self):
+        return self.names
 
     def __iter__(self):
         return iter({"id": i, "text": text} for i, text in enumerate(self.texts))

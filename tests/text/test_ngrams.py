@@ -307,13 +307,13 @@ def test_noise_slides_along_the_frontier(seed, share):
 
 
 @pytest.mark.claim("N10.12")
-@pytest.mark.usefixtures("as_a_user")  # a check for each sentence
 def test_sampling_takes_over_with_the_order():
-    corpus = imdb(1)[::-8]
-    sentences = [x.tolist() for x in np.split(corpus.tokens, corpus.offsets[1:-1])]
+    sentences = list(imdb(1)[::-8])
     relative, unseen = [], []
     for n in (1, 2, 3, 4):
-        q, p = (frequencies(x, n) for x in (sentences[::2], sentences[1::2]))
+        counts = (counted(x, n) for x in (sentences[::2], sentences[1::2]))
+        both = ((x, x.total()) for x in counts)  # once: there are many
+        q, p = ({g: k / total for g, k in x.items()} for x, total in both)
         relative.append(squared_distance(q, p) / sum(x**2 for x in p.values()))
         unseen.append(sum(x for g, x in q.items() if g not in p))
     assert (np.diff([relative, unseen]) > 0).all()
