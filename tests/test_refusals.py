@@ -427,7 +427,7 @@ TYPES = [
     (NO_PAIR, qd.certify, 4, P),
     (NO_PAIR, qd.check_compatibility, None),
     (NO_PAIR, qd.pareto_frontier, [P], P),
-    *((NO_PAIR, qd.PooledPair, x, [0, 1]) for x in (None, "LL-SE", len, qd.Tsallis(2))),
+    *((NO_PAIR, qd.PooledPair, x, [0, 1]) for x in (None, "LL-SE", len, qd.Expression)),
     *(
         (f"^{name} must be a function of .*, got ", kind, *arguments)
         for kind, first in ((qd.FunctionPair, "quality"), (qd.ConcavePair, "text_qual"))
