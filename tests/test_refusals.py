@@ -146,6 +146,7 @@ SPACES = [
     ("num_texts must be at least 1", expected_distinct, MIXED, U6, 1, 0),
     ("sums over 2-grams", expected_distinct, MIXED, U6, 2, 10**9),
 ]  # fmt: skip
+CLOSED_OVER = jnp.array(POINT)
 DISTRIBUTIONS = [
     ("all zero", qd.normalize, np.zeros(3)),
     ("nonnegative, got -1", qd.normalize, [3, -1]),
@@ -156,7 +157,7 @@ DISTRIBUTIONS = [
     ("p must sum to 1", qd.mix, [0.5, 0.6], P, 0.5),
     ("num_samples must be at least 1", qd.sample, KEY, P, 0),
     ("one vector", jax.vmap(qd.entropy), np.ones((2, 2, 2))),
-    ("positive everywhere", lambda: jax.jit(lambda x: x + as_interior(POINT))(1.0)),
+    ("positive everywhere", jax.jit(lambda x: x + as_interior(CLOSED_OVER)), 1.0),
     *(
         ("order must be positive and finite", renyi_divergence, P, P, order)
         for order in (0, -1, np.inf, np.nan)
@@ -427,7 +428,7 @@ TYPES = [
     (NO_PAIR, qd.certify, 4, P),
     (NO_PAIR, qd.check_compatibility, None),
     (NO_PAIR, qd.pareto_frontier, [P], P),
-    *((NO_PAIR, qd.PooledPair, x, [0, 1]) for x in (None, "LL-SE", len, qd.Tsallis(2))),
+    *((NO_PAIR, qd.PooledPair, x, [0, 1]) for x in (None, "LL-SE", len, qd.Expression)),
     *(
         (f"^{name} must be a function of .*, got ", kind, *arguments)
         for kind, first in ((qd.FunctionPair, "quality"), (qd.ConcavePair, "text_qual"))
