@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax.scipy.special import entr
 from models import assert_attained, draw, entropy, spread
+from refusals import refused
 from scipy.optimize import linprog
 
 import qdtheory as qd
@@ -162,19 +163,19 @@ def test_the_bound_names_the_claim_unless_no_tangent_is_needed():
         assert found.status == "lower_bound"
 
 
-@pytest.mark.parametrize(
-    ("scores", "diversity", "message"),
-    [
-        (jnp.asarray, lambda q: jnp.log(q[0] - 1 / 8), "finite first and second"),
-        (
-            jnp.asarray,
-            lambda q: spread(q) + 0 * jnp.log(0.9 - q[0]),
-            "must be a number at every model",
-        ),
-        (lambda p: p[:3], spread, r"shape \(8,\), got shape \(3,\)"),
-        (lambda p: p * jnp.nan, spread, "quality of P itself must be finite"),
-    ],
-)
-def test_bad_pairs(scores, diversity, message):
-    with pytest.raises(ValueError, match=message):
-        gained(scores, diversity, DISTRIBUTION)
+def undefined(q):
+    return spread(q) + 0 * jnp.log(0.9 - q[0])
+
+
+def steep(q):
+    return jnp.log(q[0] - 1 / 8)
+
+
+def test_bad_pairs():
+    p = DISTRIBUTION
+    refused(
+        ("finite first and second", gained, jnp.asarray, steep, p),
+        ("must be a number at every model", gained, jnp.asarray, undefined, p),
+        ("shape (8,), got shape (3,)", gained, lambda p: p[:3], spread, p),
+        ("P itself must be finite", gained, lambda p: p * jnp.nan, spread, p),
+    )

@@ -15,12 +15,10 @@ from qdtheory.discrepancy import quality_discrepancy
 SINGLE = qd.pairs.single_token_bleu_pair
 ORACLE, DRAWN = oracle(qd.TextSpace(4, 3), 0, 1.0, 32), draw(4, 64, 1.0)
 LARGE = [(10, 64, ORACLE), (100, 10_000, ORACLE), (10, 2, DRAWN), (10, 1000, DRAWN)]
+LARGE = [pytest.param(*row, marks=pytest.mark.slow) for row in LARGE]
 
 
-@pytest.mark.parametrize(
-    ("num_references", "k", "p"),
-    [(2, 30, ORACLE), *(pytest.param(*row, marks=pytest.mark.slow) for row in LARGE)],
-)
+@pytest.mark.parametrize(("num_references", "k", "p"), [(2, 30, ORACLE), *LARGE])
 def test_optimality_conditions_hold_beyond_the_inflection(num_references, k, p):
     # Warnings are errors here: one of the points to polish has no solution nearby.
     pair = SINGLE(num_references, k)
@@ -88,15 +86,14 @@ def test_a_p_that_maximises_diversity_on_the_wrong_text_and_a_g_of_no_end():
     assert 0 <= found.qdisc <= found.upper_bound
 
 
-@pytest.mark.parametrize(
-    ("g", "message"),
-    [
-        (lambda x: x**2, "concave up to one point and convex beyond"),
-        (lambda x: -x, "linear"),
-        (lambda x: jnp.sin(9 * x), "concave up to one point and convex beyond"),
-        (lambda x: jnp.sqrt(x - 0.5), "g' is NaN at 1e-12"),
-    ],
-)
+OTHERS = [
+    (lambda x: x**2, "concave up to one point and convex beyond"),
+    (lambda x: jnp.sin(9 * x), "concave up to one point and convex beyond"),
+    *((lambda x: -x, "linear"), (lambda x: jnp.sqrt(x - 0.5), "g' is NaN at 1e-12")),
+]
+
+
+@pytest.mark.parametrize(("g", "message"), OTHERS)
 def test_other_shapes_are_refused(g, message):
     pair = qd.SeparablePair("x", g)
     with pytest.raises(ValueError, match=message):
