@@ -128,7 +128,7 @@ for text in SHAPES:
 
 
 @pytest.mark.claim("N17.8", "N17.9", "N17.10", "N17.21", "N17.22")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", FAMILY)
 def test_the_bounds_hold_what_a_search_finds_and_every_model(name, seed):
     pair, n, of, width, score, value = FAMILY[name]
@@ -179,7 +179,7 @@ ROUTES = [
     (SURE, SQUARE, qd.BleuPair(EIGHT, 1, 3, 1), oracle(EIGHT, 0, sigma=2.0)),
     (EXACT, SQUARE, qd.BleuPair(EIGHT, 3, 3, 1), oracle(EIGHT, 2, sigma=2.0)),
     *((EXACT, SURE, SINGLE(2, k), draw(k, 6, 0.5 + (k == 30))) for k in (3, 30, 1000)),
-    *((EXACT, SURE, SINGLE(1000, 1000), oracle(LONG, seed, 1.0)) for seed in (0, 4)),
+    (EXACT, SURE, SINGLE(1000, 1000), oracle(LONG, 4, 1.0)),
     *(
         (EXACT, SURE, qd.BleuPair(LETTERS, 1, n, k), draw(n, 6, spread))
         for n, k, spread in ((1, 1, 3), (5, 3, 0.5), (2, 30, 3))
@@ -249,8 +249,9 @@ def test_splits_that_run_out_leave_bounds_that_hold_the_value():
 # --- Solvers that are wrong -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", [1e-1, 1e-5])
-@pytest.mark.parametrize("pair", [qd.LL_NRR, qd.CR_SE, SINGLE(2, 10)])
+@pytest.mark.parametrize(
+    ("pair", "share"), [(qd.LL_NRR, 1e-5), (qd.CR_SE, 1e-3), (SINGLE(2, 10), 1e-1)]
+)
 def test_a_model_that_is_not_the_best_is_not_called_exact(pair, share, monkeypatch):
     right, found = EXACT(pair, P), discrepancy._best_model
     assert right.status == "exact"

@@ -11,6 +11,7 @@ import pytest
 import scipy.optimize
 import scipy.spatial
 from models import exact, exact_bleu, mixtures, oracle
+from refusals import refused
 from scripts import frame
 
 import qdtheory as qd
@@ -169,23 +170,21 @@ def test_false_proofs_are_refused(as_a_user):
     # Of the entry's 6 terms and of what makes the matrices surely semidefinite.
     assert 0 <= shown - largest_entry(*program, good) <= 1e-10
     gap = 2 * (shown - found.qdisc) + 1e-3
-    for name in ("grams", "gram"):
-        # The sum of such a matrix's entries is negative.
-        matrices = getattr(good, name)
-        bad = dataclasses.replace(good, **{name: matrices - matrices.max() - gap})
-        with pytest.raises(ValueError, match="must be positive semidefinite"):
-            bound(EIGHT, p, bad)
     lying = dataclasses.replace(good, grams=good.grams - gap)
     assert largest_entry(*program, lying) < found.qdisc
     # A skew part adds nothing to Q'SQ.
     skew = RNG(0).normal(size=good.grams.shape)
     skew = dataclasses.replace(good, grams=good.grams + skew - skew.transpose(0, 2, 1))
     assert bound(EIGHT, p, skew) == pytest.approx(shown, abs=1e-9)
-    # Paid for being repetitive, the most repetitive models would bound the others.
-    with pytest.raises(ValueError, match=r"price must be .* at least 0, got -1"):
-        bound(EIGHT, p, dataclasses.replace(good, price=-1.0))
-    with pytest.raises(ValueError, match=r"shape \(8, 8, 8\) and \(8, 8\), got"):
-        bound(EIGHT, p, dataclasses.replace(good, gram=np.eye(7)))
+    for words, part, false in (
+        # The sum of such a matrix's entries is negative.
+        ("must be positive semidefinite", "grams", good.grams - good.grams.max() - gap),
+        ("must be positive semidefinite", "gram", good.gram - good.gram.max() - gap),
+        # Paid for being repetitive, the most repetitive models would bound the others.
+        ("price must be finite and at least 0, got -1", "price", -1.0),
+        ("shape (8, 8, 8) and (8, 8), got", "gram", np.eye(7)),
+    ):
+        refused((words, bound, EIGHT, p, dataclasses.replace(good, **{part: false})))
 
 
 @pytest.mark.claim("N17.24", recount=True)
@@ -342,7 +341,8 @@ def by_matrix(rng):
         u, spent = k @ p, p @ k @ p
         means = (np.add.outer(u, u) / 2 - min(u)) / unit
         largest = (means + price / unit_of_k * (spent - k) + root @ root.T).max()
-        return unit * largest + min(u) - u @ p
+        # No score is above the greatest, whatever the multipliers.
+        return min(unit * largest + min(u), max(u)) - u @ p
 
     units = float(np.ptp(kernel @ p)), float(np.ptp(kernel))
     numbers = kernel, p, root_of(gram), *units, max(float(price), 0.0)

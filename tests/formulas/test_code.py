@@ -26,15 +26,11 @@ UNPROVED = "tried and not proved: for a proof write"
 # --- What JAX traces ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        math.log,
-        np.log,
-        lambda x: x if x > 0.5 else 1 - x,
-        lambda x: jnp.array(float(x)),
-    ],
-)
+OF_NUMBERS = [math.log, np.log, lambda x: x if x > 0.5 else 1 - x]
+OF_NUMBERS += [lambda x: jnp.array(float(x))]
+
+
+@pytest.mark.parametrize("function", OF_NUMBERS)
 def test_code_for_numbers_alone_is_refused_where_a_pair_is_made(function, as_a_user):
     for make, *parts in (
         (qd.SeparablePair, function, "-x**2"),
@@ -73,17 +69,15 @@ def test_metrics_and_a_p_that_cannot_be_followed_are_refused(method, as_a_user):
         jax.jit(lambda p: METHODS[method](qd.LL_NRR, p) and 0)(P)
 
 
-@pytest.mark.parametrize(
-    ("h", "at_zero", "slope"),
-    [
-        (lambda x: -x * jnp.log(x), 0.0, 229.3),
-        (entr, 0.0, 229.3),
-        (lambda x: jnp.where(x > 0, -x * jnp.log(jnp.where(x > 0, x, 1)), 0), 0, 229.3),
-        (jnp.log, -np.inf, 1e100),
-        (lambda x: 1 / x, np.inf, -1e200),
-        (lambda x: 1.0 * (x > 0) - x, 0.0, -1.0),
-    ],
-)
+AT_0 = [
+    *((lambda x: -x * jnp.log(x), 0.0, 229.3), (entr, 0.0, 229.3)),
+    (lambda x: jnp.where(x > 0, -x * jnp.log(jnp.where(x > 0, x, 1)), 0), 0, 229.3),
+    *((jnp.log, -np.inf, 1e100), (lambda x: 1 / x, np.inf, -1e200)),
+    (lambda x: 1.0 * (x > 0) - x, 0.0, -1.0),
+]
+
+
+@pytest.mark.parametrize(("h", "at_zero", "slope"), AT_0)
 def test_at_0_it_is_the_code_or_its_limit_with_the_slope_next_to_it(h, at_zero, slope):
     code = as_function(h, "g")
     assert code.formula is None
@@ -233,12 +227,10 @@ ASKED += [("qdisc", name) for name in ("g", "linear", "concave", "compatible")]
 ASKED += [("search", "functions"), ("frontier", "g"), ("frontier", "f")]
 ASKED += [("average", "own"), ("pooled", "g"), ("local", "concave")]
 SLOW = [("searched", "own"), ("search", "classes"), ("qdisc", "f")]
+ASKED += [pytest.param(*case, marks=pytest.mark.slow) for case in SLOW]
 
 
-@pytest.mark.parametrize(
-    ("question", "name"),
-    [*ASKED, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],
-)
+@pytest.mark.parametrize(("question", "name"), ASKED)
 def test_a_pair_that_is_kept_is_answered_as_a_new_one(monkeypatch, question, name):
     ask = QUESTIONS[question]
     ask(KEPT[name])

@@ -104,25 +104,20 @@ def test_only_strings_are_read(as_a_user, value):
 
 # --- How people write -----------------------------------------------------------------
 
+# What the random spellings below do not hold, and what people write most.
 PLAIN = {
     "log(x)": ["jax.numpy.log(x)", r"\log{x}", r"\log\left(x\right)", "log p"],
-    "x*log(x)": ["x log x", "P log P", r"x \log x", "x\u00b7log x"],
-    "-x*log(x)": ["\u2013x ln x", "`-x log x`", r"-x\log x"],
-    "2*x": ["2x", "2 x", r"2\cdot x", "2(x)", "(2)(x)"],
+    "-x*log(x)": ["-x log x", "\u2013x ln x", "`-P log P`", r"-x\log x"],
     "x**0.5": ["x^(1/2)", r"x^\frac{1}{2}", "x^.5", "x^{1/2}"],
     "x*abs(1 - x)": ["x |1-x|", r"x\left|1-x\right|"],
     "log(x)/log(2)": ["log x / log 2", r"\log_{2} x", "log\u2082(x)", "np.log2(x)"],
     "log(x/(1 - x))": [r"\log\frac{x}{1-x}", "logit x", "ln(x/(1-x))"],
-    "3.141592653589793*x": ["\u03c0*x", "math.pi x", r"\pi x"],
-    "exp(-x)": ["e^-x", "exp -x", "e^{-x}", "e^\u2212x"],
     "exp(-x**2)": ["e^-x^2", "e^{-x^2}", "e^-x\u00b2"],
     "exp(exp(x))": ["e^e^x"],
     "exp(-x*log(2))": ["2^-x", "2**(-x)"],
-    "-(x**2)": ["-x^2", "\u2212x\u00b2"],
     "x**2*log(x)": ["x^2log x", "x\u00b2 log x"],
     "x*log(x)*log(x)": ["x log x log x"],
     "log(log(x + 1))": ["ln ln(x+1)"],
-    "log(x)**2": ["(log x)^2", "log(x)\u00b2"],
     "1e-3*x": ["1e-3x"],
     "2.*x": ["2.x"],
 }
