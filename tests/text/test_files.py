@@ -22,7 +22,7 @@ from refusals import refused
 from stored import parquet, saved
 
 from qdtheory.text import as_corpus, files, read_corpus, sources
-from qdtheory.text.files import Files, name_of, shown
+from qdtheory.text.files import Files
 from qdtheory.text.sources import opened, sentences
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
@@ -246,15 +246,6 @@ def test_no_more_than_a_batch_is_in_memory(tmp_path):
 def test_a_pipe_that_nothing_writes_to_is_empty(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     refused(("pipe, line 1: the file is empty", read_corpus, tmp_path / "pipe"))
-
-
-def test_names_that_cannot_be_printed_are_quoted(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    names = {"a b": "a b", "": "''", "a\nb": "'a\\nb'", "\x1b[0m": "'\\x1b[0m'"}
-    assert {name: shown(name) for name in names} == names
-    assert name_of(sys.stdin.buffer) == "standard input"
-    path = written(b"")(tmp_path / "a\nb")
-    refused((r"a\nb', line 1: the file is empty", read_corpus, path))
 
 
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
