@@ -57,6 +57,11 @@ def by_length(q):
         (SeqGAN(), lambda q: -DIVERGENCES["D"](q, P)),
         (SeqGANStep(), by_length),
         (CoT(future=True), lambda q: -DIVERGENCES["-log(1-D)"](q, P)),
+        (gen.WGAN(), lambda q: -gen.wasserstein_distance(q, P, SPACE)),
+        (
+            gen.WGAN("prefix"),
+            lambda q: -gen.wasserstein_distance(q, P, SPACE, "prefix"),
+        ),
     ],
 )
 def test_generators_ascend_a_divergence(objective, ascended):
@@ -151,7 +156,9 @@ def test_the_integral_is_the_sum_over_all_batches(m):
 @pytest.mark.claim("N20.12")
 def test_normalised_batches_are_biased_by_the_inverse_of_their_size():
     r = P / Q
-    off = {m: m * Q * gen.expected_share(r, Q, m - 1) - P for m in (1, 10**3, 10**4, 10**6)}
+    off = {
+        m: m * Q * gen.expected_share(r, Q, m - 1) - P for m in (1, 10**3, 10**4, 10**6)
+    }
     assert_allclose(off[1], Q - P, atol=1e-13)
     limit = P * ((P * r).sum() - r)  # by the delta method
     left = [np.abs(m * off[m] - limit).max() for m in (10**3, 10**4)]
