@@ -293,7 +293,7 @@ def test_the_best_model_gives_the_condition_away():
 def test_conditions_without_a_text_in_common():
     draw = np.random.default_rng(16).dirichlet
     for _ in range(3):
-        p, q, weights = np.zeros((2, 6)), np.zeros((500, 2, 6)), draw(np.ones(2))
+        p, weights = np.zeros((2, 6)), draw(np.ones(2))
         p[0, :3], p[1, 3:] = draw(np.ones(3), 2)
         for pair in OUTER:
             assert transport_bound(pair, p, weights).upper_bound <= 1e-14
@@ -301,10 +301,6 @@ def test_conditions_without_a_text_in_common():
         found = pooled_discrepancy(qd.CR_NRR, p, weights)
         by_solver = by_cvxpy(qd.CR_NRR, p, weights, pooled=True)
         assert 1e-6 < found.qdisc == approx(by_solver, abs=1e-6)
-        # Under LL-SE no model on the same texts has a greater sum of both metrics.
-        q[:, 0, :3], q[:, 1, 3:] = draw(np.ones(3), (2, 500))
-        u = (q * np.log(np.where(p > 0, p, 1))).sum(axis=2) @ weights
-        assert (u + entr(weights @ q).sum(axis=1)).max() <= entr(weights).sum() + 1e-14
 
 
 @pytest.mark.claim("N18.16")

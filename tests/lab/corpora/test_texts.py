@@ -26,6 +26,7 @@ from qdtheory.text import as_corpus
 # -- prepared ------------------------------------------------------------------------
 
 TEXTS = ["a b a", "c", "b d a a", "d"]
+RARE = [("drop", None), ("unk", None), ("unk", 0), ("unk", 2)]
 OFTEN = {"min_count": 50, "rule": ("unk", 4), "min_length": 5, "max_length": 40}
 
 
@@ -57,15 +58,12 @@ def prepared(texts, rule, **settings):
     st.lists(
         st.lists(st.sampled_from(["a", "b", "c", "<unk>"]), min_size=1), min_size=1
     ),
-    st.fixed_dictionaries(
-        {
-            "min_count": st.integers(0, 5),
-            "rule": st.sampled_from(
-                [("drop", None), ("unk", None), ("unk", 0), ("unk", 2)]
-            ),
-            "min_length": st.integers(0, 3),
-            "max_length": st.none() | st.integers(3, 5),
-        }
+    st.builds(
+        dict,
+        min_count=st.integers(0, 5),
+        rule=st.sampled_from(RARE),
+        min_length=st.integers(0, 3),
+        max_length=st.none() | st.integers(3, 5),
     ),
 )
 def test_prepare_agrees_with_one_sentence_at_a_time(texts, settings):

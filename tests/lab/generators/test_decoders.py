@@ -74,7 +74,7 @@ def truncated(c, k, mass, eighths, cutoff, keep):
 @pytest.mark.claim("N24.3", "N24.25", "N24.26")
 def test_truncations_keep_what_a_direct_implementation_keeps():
     rng, clear = np.random.default_rng(1), 0
-    for case in range(3000):
+    for case in range(1500):
         size, unit = 2 + case % 7, (1, 8)[case // 7 % 2]  # with many ties and zeros
         c = unit * rng.multinomial(UNIT // unit, rng.dirichlet(np.full(size, 0.7)))
         numbers = rng.integers(1, (9, UNIT, 9, 33, 4)).tolist()
@@ -85,7 +85,7 @@ def test_truncations_keep_what_a_direct_implementation_keeps():
                 clear += 1
                 off = decoder(c / UNIT) - kept * c / (kept @ c)
                 assert np.abs(off).max() <= 1e-15, (decoder, c)
-    assert clear > 27_000
+    assert clear > 13_500
     # Of equal tokens the rules above keep all or none, but for top-p: the last stay.
     assert TopP(0.5)(np.full(4, 0.25)).tolist() == [0, 0, 0.5, 0.5]
 
