@@ -395,7 +395,7 @@ def nonzero_sets(space, max_order):
             for i in reversed(range(len(ordered))):
                 above = (ordered[i + 1 :] >= ordered[i]).all(axis=1)
                 weights[i] -= weights[i + 1 :][above].sum()
-            kept = np.abs(weights) > 1e-3
+            kept = np.abs(weights) > 1e-6
             assert np.abs(weights[~kept]).max(initial=0) < 1e-10  # none is in between
             patterns[pattern] = ordered[kept]
         below = (rows <= patterns[pattern][:, None]).all(axis=2)

@@ -279,7 +279,8 @@ def test_small_sigma_loses_entropy_like_sigma_squared():
 @pytest.mark.claim("N1.7")
 @pytest.mark.parametrize("size", [(2, 5), (4, 2), (6, 3)])
 def test_entropy_falls_with_sigma_on_average(size):
-    found = [entropies(qd.TextSpace(*size), s, 40, 32) for s in (0.25, 0.5, 1, 2, 4.0)]
+    space, sigmas = qd.TextSpace(*size), (0.25, 0.5, 1.0, 2.0, 4.0)
+    found = [entropies(space, sigma, 40, 32) for sigma in sigmas]
     means, errors = np.mean(found, axis=1), np.std(found, axis=1) / np.sqrt(40)
     assert (np.diff(means) < -2 * np.hypot(errors[1:], errors[:-1])).all()
 
