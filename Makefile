@@ -43,7 +43,7 @@ book: .venv/ready
 site: .venv/ready
 	@rm -rf docs/generated _build/html
 	@echo "Building the site"
-	@$(PYTHON) -m sphinx -q -W --keep-going -c docs -d _build/doctrees . _build/html
+	@$(PYTHON) -m sphinx -q -W --keep-going -j auto -c docs -d _build/doctrees . _build/html
 	@echo "Open $(CURDIR)/_build/html/docs/index.html"
 
 slides: site
