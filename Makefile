@@ -147,7 +147,7 @@ endif
 	    sed -n '/^uv==/,/# via/p' requirements/lock.txt > .venv/uv.txt && \
 	    $(PYTHON) -m pip install --quiet --disable-pip-version-check \
 	        --require-hashes -r .venv/uv.txt && \
-	    $(UV) sync $(SYNC) --compile-bytecode --require-hashes requirements/lock.txt && \
+	    $(UV) sync $(SYNC) --require-hashes requirements/lock.txt && \
 	    cp requirements/lock.txt .venv/lock.txt; }
 	@$(UV) install $(SYNC) --no-deps --no-build-isolation --offline -e .
 	@echo '$(CURDIR)' > $@
