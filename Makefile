@@ -43,7 +43,7 @@ book: .venv/ready
 site: .venv/ready
 	@rm -rf docs/generated _build/html
 	@echo "Building the site"
-	@$(PYTHON) -m sphinx -q -W --keep-going -c docs -d _build/doctrees . _build/html
+	@$(PYTHON) -m sphinx -q -W --keep-going -j auto -c docs -d _build/doctrees . _build/html
 	@echo "Open $(CURDIR)/_build/html/docs/index.html"
 
 slides: site
@@ -147,7 +147,7 @@ endif
 	    sed -n '/^uv==/,/# via/p' requirements/lock.txt > .venv/uv.txt && \
 	    $(PYTHON) -m pip install --quiet --disable-pip-version-check \
 	        --require-hashes -r .venv/uv.txt && \
-	    $(UV) sync $(SYNC) --compile-bytecode --require-hashes requirements/lock.txt && \
+	    $(UV) sync $(SYNC) --require-hashes requirements/lock.txt && \
 	    cp requirements/lock.txt .venv/lock.txt; }
 	@$(UV) install $(SYNC) --no-deps --no-build-isolation --offline -e .
 	@echo '$(CURDIR)' > $@

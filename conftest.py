@@ -67,17 +67,17 @@ def pytest_configure(config):
         settings.load_profile("all")
     elif not (chosen or config.option.markexpr):
         config.option.markexpr = "not slow"
-    digest = lab_digest() if config.whole else None
-    config.lab = None if digest == LAB_RECORD.read_text().strip() else digest
+    digest = appendices_digest() if config.whole else None
+    config.appendices = None if digest == RECORD.read_text().strip() else digest
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out files that do not name the claim, as imports take long, and the lab."""
+    """Leave out files that do not name the claim; the appendices if as recorded."""
     claim = config.getoption("claim")
     if claim and collection_path.suffix == ".py":
         return f'"{claim}"' not in collection_path.read_text() or None
-    if config.whole and not (config.lab or config.option.all):
-        return collection_path in (LAB_RECORD.parent, ROOT / "notebooks/lab") or None
+    if config.whole and not (config.appendices or config.option.all):
+        return collection_path in APPENDICES or None
     return None
 
 
@@ -99,42 +99,37 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
-# --- the lab's tests, which run when something that they read has changed ------------
+# --- tests that run when something that they read has changed -----------------------
 
 ROOT = Path(__file__).parent
-LAB_RECORD = ROOT / "tests/lab/passed.txt"
+RECORD = ROOT / "tests/passed.txt"
+APPENDICES = [
+    *(ROOT / "tests" / x for x in ("bounds", "claims", "formulas", "lab", "proofs")),
+    ROOT / "notebooks/lab",
+]
 PAGES = {"site", "browser", "explorer"}  # fixtures that build the site or open it
 
 
-def lab_digest():
-    """One digest of all code and tables that the lab's tests read."""
-    read = {
-        path
-        for pattern in ("qdtheory/**/*.py", "notebooks/lab/**/*.py", "notebooks/data/*")
-        for path in ROOT.glob(pattern)
-    } | {*ROOT.glob("tests/lab/**/*.py"), *ROOT.glob("tests/*.py")}
-    far = {ROOT / "qdtheory" / name for name in ("commands", "course", "catalogue")}
-    names = {path for path in read if not far.intersection(path.parents)}
-    names = {path for path in names if not path.match("tests/test_*.py")}
+def appendices_digest():
+    """One digest of all code and tables that the appendices' tests read."""
+    read = {ROOT / "requirements/lock.txt", *ROOT.glob("notebooks/data/**/*")}
+    for folder in (ROOT / "qdtheory", ROOT / "notebooks/lab", ROOT / "tests"):
+        read |= {*folder.rglob("*.py"), *folder.rglob("*.csv")}
     return freshness.together(
         {
             path.relative_to(ROOT).as_posix(): freshness.digest(path)
-            for path in sorted({*names, ROOT / "requirements/lock.txt"})
-            if path.is_file()
+            for path in sorted(filter(Path.is_file, read))
+            if path.parent.name not in ("commands", "course")
+            if {*APPENDICES} & {*path.parents} or not path.match("test_*.py")
         }
     )
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Record that the lab's tests passed, with what they read."""
+    """Record what the appendices' tests read when they passed."""
     config = session.config
-    if (
-        config.whole
-        and config.lab
-        and not exitstatus
-        and not hasattr(config, "workerinput")
-    ):
-        LAB_RECORD.write_text(f"{config.lab}\n")
+    if config.appendices and not exitstatus and not hasattr(config, "workerinput"):
+        RECORD.write_text(f"{config.appendices}\n")
 
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
@@ -196,8 +191,10 @@ def pytest_runtest_logreport(report):
 def pytest_terminal_summary(terminalreporter, config):
     """Say what was left out; show where the time went, as `--cost` asks."""
     if config.whole and not config.option.all:
-        lab = "" if config.lab else ", and tests/lab, as nothing that they read changed"
-        terminalreporter.line(f"Left out, for make test-all: slow tests, pages{lab}.")
+        names = ", ".join(str(path.relative_to(ROOT)) for path in APPENDICES)
+        names = f", and {names}, as nothing that they read has changed"
+        more = "" if config.appendices else names
+        terminalreporter.line(f"Left out, for make test-all: slow tests, pages{more}.")
     if not config.option.cost:
         return
     rooms = Counter()

@@ -21,7 +21,7 @@ def site(tmp_path_factory):
         if not html.exists():
             # Pages of modules that have moved since would be orphans.
             shutil.rmtree(ROOT / "docs/generated", ignore_errors=True)
-            command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d"]
+            command = ["-m", "sphinx", "-qW", "--keep-going", "-j2", "-cdocs", "-d"]
             python(*command, folder / "trees", ".", folder / "building")
             (folder / "building").rename(html)
     return html
