@@ -1,11 +1,9 @@
 """A headless Chromium, driven over the DevTools protocol."""
 
 import json
-import re
 import shutil
 import subprocess
 import time
-from base64 import b64decode
 from importlib.resources import files
 from pathlib import Path
 
@@ -118,11 +116,6 @@ class Browser:
             **size | {"deviceScaleFactor": 1, "mobile": False},
         )
 
-    def prefer(self, mode: str) -> None:
-        """Ask pages for "light" or "dark" colours, as the system of a reader does."""
-        feature = {"name": "prefers-color-scheme", "value": mode}
-        self.send("Emulation.setEmulatedMedia", features=[feature])
-
     def open(self, address: str) -> None:
         """Load a page and wait until its formulas are set."""
         self.events.clear()
@@ -134,11 +127,6 @@ class Browser:
         """Wait until this has happened since the events were last cleared."""
         while not any(event["method"] == method for event in self.events):
             self.events.append(json.loads(self.socket.recv()))
-
-    def printed_pages(self) -> int:
-        """How many pages of paper the page takes."""
-        printed = self.send("Page.printToPDF", preferCSSPageSize=True)["data"]
-        return len(re.findall(rb"/Type /Page\b(?!s)", b64decode(printed)))
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""
