@@ -89,18 +89,6 @@ def test_the_readers_notebook_has_no_solution_no_widget_and_no_fact_of_a_machine
     assert book.cells[0].source.endswith("**Reading** 4 min")  # of four cells of code
 
 
-def test_words_proofs_and_cells_of_code_take_their_time():
-    def cell(kind, *source, tags=(), **data):
-        output = {"cell_type": kind, "source": source, "outputs": [{"data": data}]}
-        return output | {"metadata": {"tags": tags}}
-
-    said = {"text/markdown": "**N1.1** it"}
-    proof = cell("markdown", "", tags=["proof"])
-    cells = cell("markdown", "word " * 200, "word " * 99), proof, cell("code", **said)
-    assert [*map(build.words, cells)] == [299, 0, 2]
-    assert build.minutes(cells) == 4  # 301 words, a proof, a cell of code: 3.5
-
-
 def test_solutions_execute_the_setup_and_the_exercises_only(built, tmp_path):
     solved = nbformat.read(built / "solutions" / "01_count.ipynb", as_version=4)
     assert tags_of(solved) == [None, ["setup"], ["exercise"], ["solution"]]
@@ -169,7 +157,6 @@ OTHER_SIZE = "figure of (50, 40) pixels committed, now (50, 39)"
     [
         (marked(2, 0), None, None),  # 1 pixel in 1,000 of 2,000
         (marked(3, 0), FEW, None),
-        (marked(60, 0), MANY.replace("5", "0"), None),
         (marked(61, 0), MANY, MANY),
         (marked(2000, 255 - 32), None, None),
         (marked(2000, 255 - 33), ALL, ALL),
@@ -204,15 +191,12 @@ def test_drawings_agree_up_to_half_a_pixel(new, message):
     assert build.cell_difference(*cells) == message
 
 
-def test_a_small_drawing_is_kept_and_a_large_or_loose_one_becomes_pixels():
+def test_a_large_or_loose_drawing_becomes_pixels():
     most = build.LARGEST_DRAWING
     for size, loose in ((most, False), (most + 1, False), (10, True)):
         data = {"image/png": png(WHITE), build.SVG: "x" * size}
         build.keep_one_picture(data, loose=loose)
         assert [*data] == [build.SVG if size == most else "image/png"]
-    drawing = '<path d="M 1.23456 7.005 12 0.5"/><text x="0.1234">0.1234</text>'
-    kept = '<path d="M 1.23 7.00 12 0.5"/><text x="0.12">0.1234</text>'
-    assert build.rounded(drawing) == kept
 
 
 @pytest.mark.parametrize(
@@ -243,15 +227,12 @@ def test_an_edited_part_of_a_cell_is_a_difference(book, number, part, change, me
         ("x = 1.00000", "x = 1.00011", False, True),
         ("x = 1.00000", "x = 1.0101", False, True),
         ("x = 1.00000", "x = 1.0202", False, False),
-        ("gap 2.2e-16", "gap -9.9e-9", True, True),
         ("gap 2.2e-16", "gap 1.1e-8", False, False),
         ("0 of them", "2.2e-16 of them", True, True),
         ("gap 3.1e-07 <= 1e-6", "gap 1.1e-06 <= 1e-6", False, False),
         ("gap 0.0e+00 <= 1e-6", "gap 9.9e-07 <= 1e-6", True, True),
         ("U 0.31 <= 0.32", "U 0.30 <= 0.32", False, False),
         ("46656 texts.", "46657 texts.", False, True),
-        ("[1. 2.]", "[1. 2.00001]", True, True),
-        ("a   1.5\n", "a 1.5", True, True),
         ("T2.1 holds", "T2.2 holds", False, False),
         ("1.5 1.5", "1.5", False, False),
         ("nan", "1.0", False, False),
