@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import websocket
-from markdown_it import MarkdownIt
 
 CHROMIUM = shutil.which("chromium")
 in_a_browser = pytest.mark.skipif(
@@ -171,20 +170,3 @@ class Browser:
                 case "Network.loadingFailed", {"canceled": False, "errorText": text}:
                     found.append(text)
         return found
-
-
-def open_explorer(folder: Path) -> Browser:
-    """A browser that shows docs/explorer.md, with its scripts, without the site."""
-    markdown = MarkdownIt("commonmark", {"html": True})
-    body = markdown.render((DOCS / "explorer.md").read_text())
-    (folder / "docs").mkdir()
-    (folder / "_static").symlink_to(DOCS / "static")
-    page = folder / "docs/explorer.html"
-    head = '<meta charset="utf-8"><title>Explorer</title>'
-    page.write_text(
-        f'<!doctype html><html lang="en" data-theme="light">{head}<main>{body}</main>'
-    )
-    browser = Browser(folder / "chromium")
-    browser.resize(DESK)
-    browser.open(page.as_uri())
-    return browser

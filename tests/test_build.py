@@ -269,15 +269,6 @@ def test_cells_that_fail_are_shown_and_nothing_is_written(tmp_path, capsys):
     assert not list(tmp_path.glob("*.ipynb"))
 
 
-def test_flags_are_passed_to_the_versions_that_know_them(monkeypatch, tmp_path):
-    flag, own = "--xla_cpu_use_fusion_emitters=false ", "--of_the_reader"
-    versions = {"0.11.0": True, "0.11.0.1": True, "0.11.1.dev3": False, "1.0": False}
-    found = {jaxlib: flag in build.compiler_flags(jaxlib) for jaxlib in versions}
-    assert found == versions
-    monkeypatch.setenv("XLA_FLAGS", own)
-    assert build.jax_environment(tmp_path)["XLA_FLAGS"] == own
-
-
 def test_a_fresh_lecture_from_10_on_is_executed_only_if_all_are(tmp_path, capsys):
     for name in ("09_first", "10_later"):
         write_source(tmp_path, "# Only text", name)

@@ -2,21 +2,20 @@
 
 import ast
 import re
-import sys
 import unicodedata
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
-from pathlib import Path
+from functools import cache
 from typing import NamedTuple
 
 import claim_links
 import coverage_page as page
 import nbformat
 import pytest
-from processes import ROOT, ran
+import theorem_graph
+from processes import ROOT
 from scripts import rows_of
 
-TESTS = Path(__file__).parent
 LIBRARY = [p for f in ("qdtheory", "notebooks/lab") for p in ROOT.glob(f"{f}/**/*.py")]
 
 # A claim's line begins with its id: a word, a number, a dot, a number.
@@ -71,29 +70,29 @@ def reach(tree):
     return uses
 
 
+@cache
+def module(file):
+    """The text of a file of tests, what its functions use, its names of the library."""
+    text = (ROOT / file).read_text()
+    tree = ast.parse(text)
+    library = {
+        name.asname or name.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in node.names
+        if re.match("qdtheory|lab", getattr(node, "module", None) or name.name)
+    }
+    return text, reach(tree), library
+
+
 def marked():
     """Every test's `pytest.mark.claim(...)`."""
-    for path in TESTS.rglob("test_*.py"):
-        text = path.read_text()
-        if "mark.claim(" not in text:  # to parse all files takes long
-            continue
-        tree = ast.parse(text)
-        uses = reach(tree)
-        library = {
-            name.asname or name.name
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for name in node.names
-            if re.match("qdtheory|lab", getattr(node, "module", None) or name.name)
-        }
-        for node in tree.body:
-            for mark in getattr(node, "decorator_list", []):
-                if "mark.claim(" in ast.unparse(mark):
-                    used = uses[node.name]
-                    does = used & READING and not used & (library | COMPUTING)
-                    says = bool(mark.keywords)
-                    for claim in map(ast.literal_eval, mark.args):
-                        yield Mark(claim, node.name, text, says, bool(does))
+    for claim, tests in theorem_graph.tests().items():
+        for test in tests:
+            text, uses, library = module(test.file)
+            used = uses[test.name]
+            does = used & READING and not used & (library | COMPUTING)
+            yield Mark(claim, test.name, text, test.recounts, bool(does))
 
 
 def documented():
@@ -160,13 +159,6 @@ def test_what_a_claim_is_about_names_it_and_is_known_to_its_tests():
         for claim, name in about
         if not re.search(rf"\b{name}\b", tests[claim])
     ] == []
-
-
-@pytest.mark.slow
-def test_a_claim_that_no_test_shows_is_refused():
-    command = ["-m", "pytest", "--collect-only", "-q", "--claim", "T2.99"]
-    result = ran(sys.executable, *command)
-    assert "no test collected shows a claim T2.99" in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(

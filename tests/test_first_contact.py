@@ -17,7 +17,6 @@ import fuzz
 import numpy as np
 import pytest
 from calls import call
-from rich.cells import cell_len
 from stored import parquet, saved
 
 from qdtheory.text import files
@@ -152,38 +151,3 @@ def test_random_input_gets_an_answer(tmp_path, calls):
         if (fault := fuzz.fault_of(arguments))
     }
     assert not wrong
-
-
-# --- widths ---------------------------------------------------------------------
-
-LONG = f"generations_of_a_model_{'of_many_words_' * 8}.txt"
-FOREIGN = "模型甲生成的句子.txt"
-WIDE = {
-    "metrics": "metrics",
-    "incompatible": "check --pair LL-NRR",
-    "at P": "check --pair LL-NRR --p p4.txt",
-    "evaluate": f"evaluate good.txt {LONG} {FOREIGN} -r other.txt --max-order 2",
-}
-
-
-def widest(shown):
-    """Columns of the widest line, the signature aside: it is to be pasted whole."""
-    return max(cell_len(x) for x in shown.splitlines() if "|version:" not in x)
-
-
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("name", WIDE)
-def test_every_line_fits_the_terminal_and_no_letter_is_lost(name):
-    for long in (LONG, FOREIGN):  # and of letters that are two columns wide
-        shutil.copy("good.txt", long)
-    said = []
-    for columns in (40, 80, 200):
-        result = call(*WIDE[name].split(), columns=columns)
-        assert result.exit_code == 0, result.stderr
-        assert widest(result.stdout) <= columns
-        said.append(set("".join(result.stdout.split())))
-    # Whatever the width, the same is said, but for rules and titles.
-    assert said[0] <= said[1] | {*"-"}
-    assert said[1] <= said[2] | {*"-"}
-    call(*WIDE["evaluate"].split(), "--output", "written.txt")
-    assert widest(Path("written.txt").read_text("utf-8")) <= 80

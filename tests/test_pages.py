@@ -1,8 +1,6 @@
 """The site: links that lead somewhere; claims, figures, statements, code in place."""
 
-import json
 import re
-from dataclasses import astuple
 from html import unescape
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -18,7 +16,6 @@ import solutions_page
 import theorem_graph
 from browser import DOCS
 from bs4 import BeautifulSoup
-from build import METADATA
 from coverage_page import claims, parts
 from processes import ROOT
 from test_release import MADE_UP, check_links, leads_to
@@ -34,11 +31,6 @@ def text(source, *tags):
 def code(source, *outputs, **metadata):
     facts = {"cell_type": "code", "execution_count": 1, "metadata": metadata}
     return facts | {"source": source, "outputs": [*outputs]}
-
-
-def notebook(*cells):
-    facts = {"metadata": METADATA, "nbformat": 4, "nbformat_minor": 4}
-    return json.dumps({"cells": cells} | facts)
 
 
 def flat(page):
@@ -64,19 +56,6 @@ def test_the_numbers_of_a_text_are_found():
     }
     for said, numbers in of_texts.items():
         assert [*claim_links.mentioned(said)] == numbers.split()
-
-
-def test_a_figure_has_a_number_an_alt_text_and_a_caption(tmp_path):
-    png = {"data": {"image/png": "iVBORw0KGgoAAAANSUhEUgAAASw="}}
-    svg = {"data": {"image/svg+xml": '<svg x="1" width="72pt"></svg>'}}
-    cells = [code("draw()", png), text("## Again"), code("again()", svg)]
-    cells[2]["metadata"] = {"alt": "A line.", "tags": ["cover"]}
-    path = tmp_path / "03_draw.ipynb"
-    path.write_text(notebook(*cells, text("It *rises*\n(T2.1).\n\nAnd so on.")))
-    first, second = map(astuple, lecture_figures.figures(path))
-    assert first[1:4] + first[5:] == (0, "3.1", "image/png", "", "", False)
-    said = "A line.", "It *rises* (T2.1).", True
-    assert second[1:4] + second[5:] == (2, "3.2", "image/svg+xml", *said)
 
 
 def test_a_solution_that_no_cell_checks_is_refused():
@@ -203,7 +182,9 @@ def test_a_lecture_has_its_claims_figures_statements_code_and_downloads(site, pa
         assert flat(sentence).startswith(f"{claim} ")
         for link in page.select(f"a.claim-link[href='#{claim}']"):
             assert link["title"] == claim_links.sentence(claim)
-    for figure in lecture_figures.figures(path):
+    stem = path.stem.split("_")[0].lstrip("0") or "0"
+    for number, figure in enumerate(lecture_figures.figures(path), start=1):
+        assert figure.number == f"{stem}.{number}"
         (drawn,) = page.select(f"figure#{figure.anchor}")
         assert flat(drawn).startswith(f"Figure {figure.number} ")
         assert drawn.img["alt"] == figure.alt

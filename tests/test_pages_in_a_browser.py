@@ -64,26 +64,6 @@ def test_every_page_loads_reads_and_fits_a_phone(site, browser, folder):
     assert {name: what for name, what in found.items() if what} == {}
 
 
-FAULTS = [
-    ("<p>We know that $x^2$ is.", "maths: We know"),
-    ('<span class="math">x</span>', "maths: x"),
-    ('<div style="margin-left: 600px; width: 700px">x</div>', "too wide: <div"),
-    ('<img src="absent.png">', "image-alt: <img"),
-    ('<img src="absent.png">', "net::ERR_FILE_NOT_FOUND"),
-    ('<p style="color: #999; background: #fff">pale</p>', "color-contrast: <p"),
-    ("<script>absent()</script>", '{"exceptionId"'),
-    ('<img alt="" src="file:///absent">', "asks for file:///absent"),
-]
-
-
-@pytest.mark.parametrize(("body", "fault"), FAULTS)
-def test_a_fault_of_a_page_is_found(tmp_path, browser, body, fault):
-    page = tmp_path / "page.html"
-    page.write_text(f'<html lang="en"><title>x</title><main><h1>x</h1>{body}</main>')
-    found = faults(browser, page.as_uri(), tmp_path.as_uri())
-    assert any(text.startswith(fault) for text in found), found
-
-
 # --- the pages of the book ------------------------------------------------------
 
 
