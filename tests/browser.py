@@ -101,11 +101,11 @@ class Browser:
         """The faults that a function of page_checks.js finds in the page."""
         return self.evaluate(f"{{{CHECKS}; {call}}}")
 
-    def judged_by_axe(self, contrast: bool = True) -> list[str]:
+    def judged_by_axe(self) -> list[str]:
         """What axe finds wrong with the page that is open."""
         rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
         self.evaluate(f"{rules}; 0")
-        return self.check(f"violations({str(contrast).lower()})")
+        return self.check("violations()")
 
     def resize(self, width: int, height: int = 900) -> None:
         """Make the window so large, in CSS pixels."""
@@ -150,11 +150,8 @@ class Browser:
 
     def requested(self) -> list[str]:
         """Addresses that the page asked for."""
-        return [
-            e["params"]["request"]["url"]
-            for e in self.events
-            if e["method"] == "Network.requestWillBeSent"
-        ]
+        asked = [e for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in asked]
 
     def complaints(self) -> list[str]:
         """Errors that the page threw or logged, and requests that failed."""

@@ -24,9 +24,8 @@ function tooWide() {
     .slice(0, 3).map((node) => `too wide: ${node.outerHTML.slice(0, 90)}`);
 }
 
-// MathJax's formulas and the colours of code are alike on all pages, and many: boxes
-// and plain text take their places, but colours stay where contrast is judged.
-async function violations(contrast) {
+// MathJax's formulas are alike on all pages, and many: boxes take their places.
+async function violations() {
   const formulas = [...document.querySelectorAll("mjx-container")]
     .map((node) => [node, node.getBoundingClientRect().width]);
   for (const [node, width] of formulas) {
@@ -34,11 +33,7 @@ async function violations(contrast) {
     box.style = `display: inline-block; width: ${width}px`;
     node.replaceWith(box);
   }
-  for (const node of contrast ? [] : document.querySelectorAll("pre"))
-    node.textContent = node.textContent;
-  const {violations} = await axe.run({
-    preload: false, resultTypes: ["violations"],
-    rules: {"color-contrast": {enabled: contrast}}});
+  const {violations} = await axe.run({preload: false, resultTypes: ["violations"]});
   return violations
     .filter(({id, impact}) =>
       ["serious", "critical"].includes(impact) || id == "heading-order")

@@ -191,14 +191,6 @@ def test_drawings_agree_up_to_half_a_pixel(new, message):
     assert build.cell_difference(*cells) == message
 
 
-def test_a_large_or_loose_drawing_becomes_pixels():
-    most = build.LARGEST_DRAWING
-    for size, loose in ((most, False), (most + 1, False), (10, True)):
-        data = {"image/png": png(WHITE), build.SVG: "x" * size}
-        build.keep_one_picture(data, loose=loose)
-        assert [*data] == [build.SVG if size == most else "image/png"]
-
-
 @pytest.mark.parametrize(
     ("number", "part", "change", "message"),
     [

@@ -322,7 +322,6 @@ def test_the_class_gets_notebooks_data_handouts_and_exam_without_answers(tmp_pat
         texts = {n.partition("/")[2]: file.read(n) for n in file.namelist()}
     held = {f"notebooks/{path.name}" for path in LECTURES}
     held |= {f"handouts/{path.stem}.html" for path in LECTURES}
-    held |= {f"_static/{n}" for n in ("handout.css", "tex-svg-full.js", "scrolls.js")}
     assert texts.keys() >= held | {"handouts/exam.html", "notebooks/data/tables.py"}
     assert (address.WHEEL in texts) is not address.RELEASED
     assert not [name for name in texts if "solution" in name or "key" in name]

@@ -20,27 +20,24 @@ MINUS = "\N{MINUS SIGN}"
 
 # --- every page -----------------------------------------------------------------
 
-# Pages made by one template are alike to axe: a few of each, and all that are written
-# by hand; contrast takes longest.
-CONTRAST = re.compile(
-    r"docs/(index|coverage|explorer|parts/frontier|generated/qdtheory\.pairs)\.html"
-    r"|search\.html|notebooks/solutions/02_\w+\.html|(slides|handouts)/(index|02_\w+)\.html"
-)
+# Pages made by one template are alike to axe: one of each, and all written by hand.
 AXE = re.compile(
-    r"docs/(parts/)?\w+\.html|genindex\.html|notebooks/(02|10|16)_\w+\.html"
-    r"|docs/generated/qdtheory\.(frontier|text)\.html"
+    r"docs/(parts/)?\w+\.html|(search|genindex)\.html|notebooks/(02|10|16)_\w+\.html"
+    r"|docs/generated/qdtheory\.(frontier|pairs|text)\.html"
+    r"|notebooks/solutions/02_\w+\.html|(slides|handouts)/(index|02_\w+)\.html"
 )
 
 
-def faults(browser, address, site, axe=True, contrast=True):
+def faults(browser, page, site):
     """What is wrong with a page on a phone."""
     browser.resize(PHONE)
-    browser.open(address)
+    browser.open(page.as_uri())
     found = browser.check("unsetMaths()")
-    if axe:
-        found += browser.judged_by_axe(contrast)
+    if AXE.fullmatch(str(page.relative_to(site))):
+        found += browser.judged_by_axe()
     found += browser.check("tooWide()") + browser.complaints()
-    asked = [a for a in browser.requested() if not a.startswith((site, "data:"))]
+    ours = site.as_uri(), "data:"
+    asked = [a for a in browser.requested() if not a.startswith(ours)]
     return found + [f"asks for {address}" for address in asked]
 
 
@@ -53,14 +50,10 @@ def faults(browser, address, site, axe=True, contrast=True):
     ],
 )
 def test_every_page_loads_reads_and_fits_a_phone(site, browser, folder):
-    found, there = {}, [p for p in pages(site) if p.parent == site / folder]
-    assert len(there) >= 3
-    for page in there:
-        name = str(page.relative_to(site))
-        if name != "index.html":  # which leads on at once
-            contrast = CONTRAST.fullmatch(name) is not None
-            axe = contrast or AXE.fullmatch(name) is not None
-            found[name] = faults(browser, page.as_uri(), site.as_uri(), axe, contrast)
+    there = [p for p in pages(site) if p.parent == site / folder]
+    there = [p for p in there if p != site / "index.html"]  # which leads on at once
+    assert len(there) >= 2
+    found = {page.name: faults(browser, page, site) for page in there}
     assert {name: what for name, what in found.items() if what} == {}
 
 
