@@ -158,12 +158,11 @@ class Browser:
         found = []
         for event in self.events:
             match event["method"], event["params"]:
-                case "Runtime.exceptionThrown", {"exceptionDetails": details}:
-                    found.append(json.dumps(details))
-                case "Runtime.consoleAPICalled", {"type": "error", "args": args}:
-                    found.append(json.dumps(args))
-                case "Log.entryAdded", {"entry": {"level": "error"} as entry}:
-                    found.append(f"{entry['text']} {entry.get('url', '')}")
-                case "Network.loadingFailed", {"canceled": False, "errorText": text}:
-                    found.append(text)
+                case (
+                    ("Runtime.exceptionThrown", _)
+                    | ("Runtime.consoleAPICalled", {"type": "error"})
+                    | ("Log.entryAdded", {"entry": {"level": "error"}})
+                    | ("Network.loadingFailed", {"canceled": False})
+                ):
+                    found.append(json.dumps(event["params"]))
         return found

@@ -389,15 +389,6 @@ def test_code_is_what_is_left_without_docstrings_and_comments():
     assert freshness.code(module) == left
 
 
-def test_the_lock_may_give_other_reasons():
-    lock = [
-        b"jax==1 \\\n    --hash=sha256:0\n    # via %s\n" % of for of in (b"a", b"b")
-    ]
-    digests = {freshness.digest_of(text, ".txt") for text in lock}
-    assert len(digests) == 1
-    assert freshness.digest_of(lock[0].replace(b"1", b"2"), ".txt") not in digests
-
-
 def test_a_notebook_that_runs_the_command_reads_the_whole_library(tmp_path):
     folder, module = tmp_path / "notebooks", tmp_path / "qdtheory/pairs.py"
     for path in (folder / "src", module.parent):

@@ -171,16 +171,6 @@ def test_two_workers_make_the_same_tables(squares):
     assert (squares / "squares.csv").read_text() == WHOLE
 
 
-def test_a_scheduler_that_is_not_there_is_named_in_one_line(squares):
-    pytest.importorskip("distributed")
-    found = run(squares, "rows", "--scheduler", "nowhere:")
-    assert found.returncode == 1
-    (line,) = found.stderr.splitlines()
-    assert line.startswith("--scheduler: nowhere:: ")
-    assert line.endswith("is dask scheduler up?")
-    assert not (squares / "squares.csv").exists()
-
-
 def problems_of(name):
     """The problems of a script by the keys of their rows, and what solves them."""
     made = script(f"make_{name}")

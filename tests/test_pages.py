@@ -12,7 +12,6 @@ import notebook_cells
 import parts_page
 import publish
 import pytest
-import solutions_page
 import theorem_graph
 from browser import DOCS
 from bs4 import BeautifulSoup
@@ -22,15 +21,6 @@ from test_release import MADE_UP, check_links, leads_to
 
 LECTURES = notebook_cells.lectures()
 GRAPH = theorem_graph.statements()
-
-
-def text(source, *tags):
-    return {"cell_type": "markdown", "source": source, "metadata": {"tags": [*tags]}}
-
-
-def code(source, *outputs, **metadata):
-    facts = {"cell_type": "code", "execution_count": 1, "metadata": metadata}
-    return facts | {"source": source, "outputs": [*outputs]}
 
 
 def flat(page):
@@ -56,19 +46,6 @@ def test_the_numbers_of_a_text_are_found():
     }
     for said, numbers in of_texts.items():
         assert [*claim_links.mentioned(said)] == numbers.split()
-
-
-def test_a_solution_that_no_cell_checks_is_refused():
-    said, solved = text("[a](../b.ipynb)", "solution"), code("x = 1", tags=["solution"])
-    check, other = code("check(x)", tags=["exercise"]), code("y")
-    found = solutions_page.with_solutions([other, check], [said, solved, check], "01_a")
-    sources = [cell["source"] for cell in found]
-    assert sources[:2] == ["y", "check(x)"]
-    assert sources[3:5] == ["[a](b.ipynb)", "x = 1"]
-    with pytest.raises(AssertionError, match="no cell checks"):
-        solutions_page.with_solutions([check], [solved], "01_a")
-    with pytest.raises(AssertionError, match="lacks the cell 'check"):
-        solutions_page.with_solutions([other], [solved, check], "01_a")
 
 
 def test_versions_lie_beside_each_other(tmp_path):

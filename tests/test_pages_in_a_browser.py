@@ -4,7 +4,6 @@ import random
 import re
 from urllib.parse import urlencode
 
-import notebook_cells
 import pytest
 from browser import DESK, PHONE, in_a_browser
 from test_explorer import HELD
@@ -58,16 +57,6 @@ def test_every_page_loads_reads_and_fits_a_phone(site, browser, folder):
 
 
 # --- the pages of the book ------------------------------------------------------
-
-
-def test_a_click_on_a_number_leads_to_the_claim(site, browser):
-    browser.open((site / "docs/coverage.html").as_uri())
-    browser.events.clear()
-    browser.evaluate("document.querySelector('a.claim-link[href$=\"#T2.1\"]').click()")
-    browser.wait_for("Page.loadEventFired")
-    assert browser.evaluate("location.hash") == "#T2.1"
-    top = "document.getElementById('T2.1').getBoundingClientRect().top"
-    assert browser.evaluate(f"0 <= {top} && {top} < innerHeight")
 
 
 def test_the_switch_opens_all_code_and_is_remembered_and_a_link_opens_a_fold(
@@ -137,18 +126,6 @@ def test_the_search_leads_from_what_people_type_to_the_place(site, browser):
 
 
 # --- decks ---------------------------------------------------------------------
-
-STEMS = [path.stem for path in notebook_cells.lectures()]
-
-
-@pytest.mark.slow
-def test_a_slide_fits_a_wall(site, browser):
-    browser.resize(1280, 720)
-    for stem in STEMS:
-        browser.open((site / f"slides/{stem}.html").as_uri())
-        high = "document.documentElement.scrollHeight > innerHeight"
-        full = f"slides.filter((slide, place) => {{turn(place); return {high}}}).length"
-        assert browser.evaluate(full) == 0, stem
 
 
 def test_keys_turn_pages(site, browser):
