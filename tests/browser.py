@@ -11,9 +11,8 @@ import pytest
 import websocket
 
 CHROMIUM = shutil.which("chromium")
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
-)
+REASON = "needs Chromium; Debian, Ubuntu: apt-get install chromium"
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason=REASON)
 CHECKS = Path(__file__).with_name("page_checks.js").read_text()
 DOCS = Path(__file__).parents[1] / "docs"
 KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}
@@ -47,9 +46,9 @@ class Browser:
             assert time.monotonic() < end, "chromium did not say where it listens"
             time.sleep(0.05)
         port, path = where.read_text().splitlines()
-        self.socket = websocket.create_connection(
-            f"ws://127.0.0.1:{port}{path}", timeout=SECONDS, suppress_origin=True
-        )
+        options = {"timeout": SECONDS, "suppress_origin": True}
+        url = f"ws://127.0.0.1:{port}{path}"
+        self.socket = websocket.create_connection(url, **options)
         self.events: list[dict] = []
         self.number = 0
         self.session = ""
@@ -81,12 +80,8 @@ class Browser:
 
     def evaluate(self, expression: str):
         """The value of an expression in the page; a promise's value once it is kept."""
-        result = self.send(
-            "Runtime.evaluate",
-            expression=expression,
-            awaitPromise=True,
-            returnByValue=True,
-        )
+        options = {"awaitPromise": True, "returnByValue": True}
+        result = self.send("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in result, (expression, result)
         return result["result"].get("value")
 
@@ -110,10 +105,8 @@ class Browser:
     def resize(self, width: int, height: int = 900) -> None:
         """Make the window so large, in CSS pixels."""
         size = {"width": width, "height": height}
-        self.send(
-            "Emulation.setDeviceMetricsOverride",
-            **size | {"deviceScaleFactor": 1, "mobile": False},
-        )
+        size |= {"deviceScaleFactor": 1, "mobile": False}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def open(self, address: str) -> None:
         """Load a page and wait until its formulas are set."""

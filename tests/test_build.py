@@ -14,6 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
+SAYING = 'print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")'
 SAID = "A line from corner to corner: it rises."
 
 
@@ -33,9 +34,7 @@ SOURCE = "\n\n".join(
     [
         "# Count\n\nSet up, count, draw.\n\n**Reading** {minutes} min",
         tagged("import matplotlib.pyplot as plt\nimport ipywidgets", "setup"),
-        code(
-            'print(f"T1.1  third = {1 / 3:.6g} of 46656 texts, residual {1e-16:.1e}")'
-        ),
+        code(SAYING),
         tagged(
             "line = plt.plot([0, 1])\ndisplay(ipywidgets.IntSlider())",
             *("loose, cover", f"alt: '{SAID}'", "notes: Ask how.", "slide: It rises"),
@@ -339,7 +338,7 @@ def test_the_kernel_finds_this_interpreters_commands_and_the_notebooks_folder(pr
         ("notebooks/data/unused.csv", "1", "2", None),
     ],
 )
-def test_what_was_read_makes_a_notebook_stale_but_for_words_and_stubs(
+def test_what_was_read_makes_a_notebook_stale_but_for_words(
     project, capsys, name, old, new, status
 ):
     path = project.parent / name

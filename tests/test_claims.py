@@ -106,9 +106,8 @@ def documented():
                     yield path, getattr(node, "name", path.stem), said
 
 
-CLAIMS = [
-    claim for path in sorted(ROOT.glob("notebooks/*.ipynb")) for claim in claims(path)
-]
+NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
+CLAIMS = [claim for path in NOTEBOOKS for claim in claims(path)]
 IDS = [claim for claim, _ in CLAIMS]
 MARKED = list(marked())
 DOCUMENTED = list(documented())
@@ -159,15 +158,14 @@ def test_what_a_claim_is_about_names_it_and_is_known_to_its_tests():
     ] == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["errata", "what_to_report", "which_decoder", "teaching", "summary", "questions"],
-)
+LINKS = "errata", "what_to_report", "which_decoder", "teaching", "summary", "questions"
+
+
+@pytest.mark.parametrize("name", LINKS)
 def test_every_claim_of_a_page_is_printed_by_the_notebook_it_links(name):
     text = (ROOT / f"docs/{name}.md").read_text()
-    linked = [
-        (id, book) for ids, book in LINKED.findall(text) for id in ID.findall(ids)
-    ]
+    found = LINKED.findall(text)
+    linked = [(id, book) for ids, book in found for id in ID.findall(ids)]
     assert len(linked) >= 14
     # The site, built without a warning, has an id outside of a link in a notebook.
     assert [(id, book) for id, book in linked if page.claims()[id][0] != book] == []

@@ -103,9 +103,6 @@ def test_the_code_prints_what_the_page_says(page):
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_links_and_targets_of_the_pages_exist(page):
     whole = (ROOT / page).read_text()
-    # Every fence opens or closes one of the blocks.
-    fences = re.findall(r"^\s*(?:```|~~~)", whole, re.MULTILINE)
-    assert len(fences) == 2 * len(blocks(page))
     prose = re.sub(r"`.*?`", "", whole, flags=re.DOTALL)
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", prose)
     assert [link for link in links if not (ROOT / link).exists()] == []
@@ -203,15 +200,14 @@ def test_twenty_questions_have_a_key_with_claims_and_points_and_give_nothing_awa
 
 
 A, B, C = np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([0.6, 0.4])
+D, E = np.array([0.6, 0.4, 0]), np.array([0.5, 0.3, 0.2])
 
 
 def share_and_divergence():
     share, pair = float(qd.check_compatibility(qd.CR_NRR).alpha), qd.CR_NRR
     quality = pair.quality(B, B) - pair.quality(A, B)
-    return [
-        share,
-        share * quality + (1 - share) * (pair.diversity(B) - pair.diversity(A)),
-    ]
+    diversity = pair.diversity(B) - pair.diversity(A)
+    return [share, share * quality + (1 - share) * diversity]
 
 
 def bleu():
@@ -226,10 +222,8 @@ def distance_of_two_samples():
     def mean(size):
         samples = [*itertools.product(chances, repeat=size)]
         weights = [np.prod([chances[word] for word in sample]) for sample in samples]
-        pairs = itertools.product(zip(samples, weights, strict=True), repeat=2)
-        return sum(
-            u * v * text.cnd(list(x), list(y), 1, "plug-in") for (x, u), (y, v) in pairs
-        )
+        found = [[text.cnd([*x], [*y], 1, "plug-in") for x in samples] for y in samples]
+        return weights @ np.array(found) @ weights
 
     return [0.008 * mean(4) / mean(1)]
 
@@ -245,25 +239,18 @@ def decoders():
     return [gen.decode(law, space, rule)[0] for rule in (gen.TopP(0.7), gen.MinP(0.2))]
 
 
+of_texts = text.negative_repetition_rate
+AVERAGED = conditional.average_diversity, conditional.pooled_diversity
 COMPUTED = {
-    1: lambda: [
-        qd.coverage_rate(np.array([0.6, 0.4, 0]), np.array([0.5, 0.3, 0.2])),
-        qd.negative_repetition_rate(C),
-    ],
+    1: lambda: [qd.coverage_rate(D, E), qd.negative_repetition_rate(C)],
     4: lambda: qd.pareto_optimum(qd.LL_SE, np.array([0.6, 0.3, 0.1]), -2.0).q,
     7: share_and_divergence,
     9: bleu,
-    12: lambda: [
-        text.negative_repetition_rate(["a", "a", "b", "b"], 1, estimator)
-        for estimator in ("plug-in", "pairs")
-    ],
+    12: lambda: [of_texts(list("aabb"), 1, way) for way in ("plug-in", "pairs")],
     13: distance_of_two_samples,
     15: discriminator,
     17: decoders,
-    18: lambda: [
-        conditional.average_diversity(qd.CR_NRR, np.eye(2), B),
-        conditional.pooled_diversity(qd.CR_NRR, np.eye(2), B),
-    ],
+    18: lambda: [f(qd.CR_NRR, np.eye(2), B) for f in AVERAGED],
     19: lambda: [qd.cross_entropy(q, C) for q in (C, A)],
 }
 

@@ -88,10 +88,8 @@ def test_an_environment_half_made_is_made_anew(checkout, failing):
 
 
 def test_a_python_that_will_not_do_is_refused(checkout):
-    for failing, message in (
-        ("sys.version_info", "qdtheory needs Python 3.11 or newer"),
-        ("import ensurepip", "python3 has no venv module"),
-    ):
+    old, bare = "qdtheory needs Python 3.11 or newer", "python3 has no venv module"
+    for failing, message in (("sys.version_info", old), ("import ensurepip", bare)):
         calls, printed = checkout.lab(failing)
         assert calls == []
         assert message in printed
@@ -187,11 +185,11 @@ def test_a_table_has_the_rows_of_its_script_and_no_other(name):
     assert len(rows) == len(problems)
 
 
+PLACES = {"table1": 1, "table1_bounds": 700, "certificates": 0, "growth": 5}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [("table1", 1), ("table1_bounds", 700), ("certificates", 0), ("growth", 5)],
-)
+@pytest.mark.parametrize(("name", "place"), PLACES.items())
 def test_a_row_is_solved_anew(name, place):
     problems, solve = problems_of(name)
     key = [*problems][place]

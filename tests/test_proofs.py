@@ -61,9 +61,8 @@ def test_the_functions_name_the_proofs_about_them():
     assert named == {"beaten", "frontier", "compatibility", "rewards"}
 
 
-needs_coq = pytest.mark.skipif(
-    not shutil.which("coqc"), reason="Coq is not installed; see docs/proofs.md"
-)
+NO_COQ = "Coq is not installed; see docs/proofs.md"
+needs_coq = pytest.mark.skipif(not shutil.which("coqc"), reason=NO_COQ)
 
 
 def proofs(folder, *files):

@@ -41,12 +41,8 @@ def test_every_file_names_the_same_version_day_and_paper():
     changelog = (ROOT / "CHANGELOG.md").read_text()
     newest, day = re.findall(r"^## (\S+) \((.+)\)$", changelog, re.MULTILINE)[0]
     meta = json.loads((ROOT / "codemeta.json").read_text())
-    told = [
-        CITATION,
-        RECIPE["context"],
-        meta,
-        json.loads((ROOT / ".zenodo.json").read_text()),
-    ]
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    told = [CITATION, RECIPE["context"], meta, zenodo]
     assert {newest, *(one["version"] for one in told)} == {PROJECT["version"]}
     assert str(CITATION["date-released"]) == day == meta["datePublished"]
     assert meta["license"].endswith(f"/{CITATION['license']}")
@@ -208,7 +204,6 @@ def test_every_file_takes_a_made_up_address_and_gives_it_back():
     keys = ("issueTracker", "continuousIntegration", "readme")
     assert check_links([told[key] for key in keys]) == [3, 0]
     urls = HOOK["urls"](MADE_UP)
-    assert [*urls] == ["Repository", "Issues", "Changelog", "Paper"]
     assert check_links(urls.values()) == [3, 0]
     readme = HOOK["standalone"]((ROOT / "README.md").read_text(), MADE_UP)
     assert check_links(re.findall(r"\]\(([^)]+)\)", readme))[0] > 10

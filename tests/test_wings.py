@@ -59,15 +59,16 @@ def bigrams(metric, *distributions):
     return metric(*(SPACE.ngram_distribution(x, 2) for x in distributions))
 
 
+def repetition(candidates, _):
+    return text.negative_repetition_rate(candidates, 2)
+
+
 # The exact value, and the same of candidates and references. Means of the metrics that
 # depend on the sizes of samples are exact in tests/test_estimation.py.
 METRICS = {
     "MS-Jaccard": (lambda: qd.ms_jaccard(SPACE, Q, P), text.ms_jaccard),
     "CR-2": (lambda: bigrams(qd.coverage_rate, Q, P), partial(text.coverage_rate, n=2)),
-    "NRR-2": (
-        lambda: bigrams(qd.negative_repetition_rate, Q),
-        lambda c, _: text.negative_repetition_rate(c, 2),
-    ),
+    "NRR-2": (lambda: bigrams(qd.negative_repetition_rate, Q), repetition),
     "CND-2": (lambda: bigrams(qd.cnd, Q, P), partial(text.cnd, n=2)),
     "Frechet": (
         lambda: metrics.frechet_distance(Q, P, features(TEXTS)),
