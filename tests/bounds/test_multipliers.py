@@ -384,24 +384,12 @@ def by_linear_program(rng):
         best = max(vertices @ (weights - price * b - y))
         return price * (budget - sum(a)) + best + np.maximum(y * 0, y * high).sum()
 
-    numbers = (
-        multipliers,
-        lines,
-        program.weights,
-        program.vertices,
-        program.budget,
-        low + 0.9,
-    )
+    numbers = multipliers, lines, program.weights, program.vertices
+    numbers += program.budget, low + 0.9
     return float(bound), total(*map(exact, numbers)), float(total(*numbers)), 1e-10
 
 
-ROUNDED = [
-    by_price_and_level,
-    by_scores_in_units,
-    by_matrix,
-    by_tails,
-    by_linear_program,
-]
+ROUNDED = by_price_and_level, by_scores_in_units, by_matrix, by_tails, by_linear_program
 
 
 @pytest.mark.parametrize("drawn", ROUNDED)
