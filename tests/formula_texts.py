@@ -1,4 +1,4 @@
-"""Random trees in random spellings, and texts that are nearly formulas."""
+"""Formulas as texts: those of bent curves, and random trees in random spellings."""
 
 import random
 import re
@@ -7,6 +7,16 @@ from fractions import Fraction
 from typing import Any
 
 from qdtheory.formulas.trees import absolute, folded, names, rebuilt
+
+# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
+SHAPES = [
+    "-(x - 0.1)**2*(x - 0.6)**2",
+    "-x**3 + x**2 - x",
+    "30*(x - 0.1)*(x - 0.3)*(x - 0.5)*(x - 0.7)*(x - 0.9)",
+    "-x + x*(1 - x)**10",
+    "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
+    "x**2",
+]
 
 # --- A tree and one of its spellings --------------------------------------------------
 # How tightly a text binds, and what may follow without parentheses.
@@ -187,22 +197,3 @@ def _exponential(rng: random.Random, depth: int) -> Part:
     power = a.tree if base == "e" else folded("*", a.tree, scale)
     end = "exp" if is_short else "closed"
     return Part(folded("exp", power), f"{base}^{a.said}", POWER, end)
-
-
-def mistyped(rng: random.Random) -> str:
-    """A formula as people write it, with a few places cut, doubled or filled."""
-    said = spelled(rng, rng.choice([1, 2, 3]))[0]
-    for _ in range(rng.randint(1, 3)):
-        start = rng.randint(0, len(said))
-        end = start + rng.choice([0, 0, 1, 1, 2])
-        said = said[:start] + rng.choice(FRAGMENTS) + said[end:]
-    return said
-
-
-FRAGMENTS = [
-    "", "", "(", ")", "{", "}", "|", " ", "x", "x ", "2", "1", ".", "^", "^2", "**",
-    "*", "/", "/ ", "-", "+", "\u00b2", "\u2070", "\u207b", "log ", "log(", "e", "e^",
-    "2^-", "y", "\\", r"\frac", r"\log_", "\u221a", "\u2212", ",", "_", "np.", "\u2082",
-    "abs", "'", "\u201d", "\u00e9", "\U0001d465", "\ud835", "\t", "\x00", "1e9",
-    "sinh ", "logit",
-]  # fmt: skip

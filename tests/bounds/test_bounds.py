@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from dataclasses import MISSING, fields
 from functools import reduce
-from operator import or_
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -13,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
+from formula_texts import SHAPES
 from models import assert_attained, draw, oracle, searched
+from referees.enumerated_bleu import listed_bleu
 from refusals import refused
 
 import qdtheory as qd
@@ -56,31 +57,14 @@ def tails(space, n, k):
     return (lambda p: held @ (1 - (1 - length * (p @ held)) ** n)), value
 
 
-def bleu(candidate, references, order):
-    """BLEU of texts of one length without smoothing, from its definition."""
-    precision = 1.0
-    for n in range(1, order + 1):
-        first, *others = (
-            Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-            for text in (candidate, *references)
-        )
-        shared = first & reduce(or_, others)
-        precision *= (shared.total() / first.total()) ** (1 / order)
-    return precision
-
-
 def listed(space, order, n, k):
     """BLEU, by the list of all texts and references."""
-    texts = space.tokens.tolist()
+    own, other = (np.asarray(listed_bleu(space, order, m)) for m in (n, k))
 
-    def mean(references):
-        table = np.empty((len(texts),) * (references + 1))
-        for i, *others in np.ndindex(table.shape):
-            table[i, *others] = bleu(texts[i], [texts[j] for j in others], order)
-        return lambda q: reduce(np.matmul, [q] * references, table)
+    def mean(q, table):
+        return reduce(np.matmul, [q] * (table.ndim - 1), table)
 
-    own, other = mean(n), mean(k)
-    return own, lambda q: -q @ other(q)
+    return (lambda p: mean(p, own)), lambda q: -q @ mean(q, other)
 
 
 def log(x):
@@ -90,15 +74,6 @@ def log(x):
 TIES, SIMILAR = np.array([0.0, 1.0, 2.0, 2.0]), np.eye(4) + np.eye(4)[[1, 0, 3, 2]] / 2
 SIMILAR += np.eye(4)[::-1]
 HALVES = np.kron(np.eye(2), np.ones((1, 2)))
-# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
-SHAPES = [
-    "-(x - 0.1)**2*(x - 0.6)**2",
-    "-x**3 + x**2 - x",
-    "30*(x - 0.1)*(x - 0.3)*(x - 0.5)*(x - 0.7)*(x - 0.9)",
-    "-x + x*(1 - x)**10",
-    "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
-    "x**2",
-]
 # A pair, its N, what bounds it and how closely, and in NumPy the scores at P, and V.
 FAMILY = {
     "LL-NRR": (qd.LL_NRR, 5, EXACT, 1e-8, log, lambda q: -q @ q),

@@ -49,7 +49,6 @@ BAD = {
     "2-gram LL": "gram is not allowed in an expression; metrics by their names come",
     "sin x": "sin is not allowed in an expression; use x, numbers",
     "'x": "' is not allowed",
-    "\u201cx'": r"\u201c is not allowed",
     "1_000": "_000 is not allowed",
     "007": "'007' is not an expression",
     "x//2": "'x//2' is not an expression",
@@ -65,12 +64,10 @@ BAD = {
     "x**(1/0)": "1/0 is not a finite real number",
     "log(0)*x": "log(0) is not a finite real number",
     "(-8)**(1/3)": "(-8)**(1/3) is not a finite real number",
-    "(-2)^x": "(-2)**x is not a finite real number",
     "exp(exp(exp(x*0 + exp(exp(9)))))": "exp(exp(9)) is not a finite real number",
     "x\0": r"\u0000 is not allowed",
     "\uff58": r"\uff58 is not allowed",  # Python reads it as x
     "\udc80": r"\udc80 is not allowed",
-    "\u221ax\u00b2": r"'\u221ax\u00b2' is ambiguous; write sqrt(x)**2 or sqrt(x**2)",
     "X*p": "X and p are not one variable",
     "x" * 201: "an expression has at most 200 characters, got 201",
     "+".join(["x"] * 41): "an expression has at most 80 terms",
@@ -187,16 +184,6 @@ def readings_of(text):
     said = str(tree_or_refusal(text))
     found = re.search(r" is ambiguous; write (.*) or (.*)", said)
     return found.groups() if found else ()
-
-
-def test_what_is_called_ambiguous_can_be_written_in_either_way():
-    rng, read, asked = random.Random(7), 0, 0
-    for _ in range(2000):
-        if readings := readings_of(formula_texts.mistyped(rng)):
-            asked += 1
-            read += all(not readings_of(one) for one in readings)
-    assert asked > 25
-    assert read > 0.95 * asked  # but where two places of a text are so
 
 
 def test_spaces_may_decide_whether_a_text_is_read_but_never_how():
