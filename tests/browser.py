@@ -1,22 +1,18 @@
 """A headless Chromium, driven over the DevTools protocol."""
 
 import json
-import re
 import shutil
 import subprocess
 import time
-from base64 import b64decode
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import websocket
-from markdown_it import MarkdownIt
 
 CHROMIUM = shutil.which("chromium")
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium; Debian, Ubuntu: apt-get install chromium"
-)
+REASON = "needs Chromium; Debian, Ubuntu: apt-get install chromium"
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason=REASON)
 CHECKS = Path(__file__).with_name("page_checks.js").read_text()
 DOCS = Path(__file__).parents[1] / "docs"
 KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35}
@@ -50,9 +46,9 @@ class Browser:
             assert time.monotonic() < end, "chromium did not say where it listens"
             time.sleep(0.05)
         port, path = where.read_text().splitlines()
-        self.socket = websocket.create_connection(
-            f"ws://127.0.0.1:{port}{path}", timeout=SECONDS, suppress_origin=True
-        )
+        options = {"timeout": SECONDS, "suppress_origin": True}
+        url = f"ws://127.0.0.1:{port}{path}"
+        self.socket = websocket.create_connection(url, **options)
         self.events: list[dict] = []
         self.number = 0
         self.session = ""
@@ -84,12 +80,8 @@ class Browser:
 
     def evaluate(self, expression: str):
         """The value of an expression in the page; a promise's value once it is kept."""
-        result = self.send(
-            "Runtime.evaluate",
-            expression=expression,
-            awaitPromise=True,
-            returnByValue=True,
-        )
+        options = {"awaitPromise": True, "returnByValue": True}
+        result = self.send("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in result, (expression, result)
         return result["result"].get("value")
 
@@ -104,24 +96,17 @@ class Browser:
         """The faults that a function of page_checks.js finds in the page."""
         return self.evaluate(f"{{{CHECKS}; {call}}}")
 
-    def judged_by_axe(self, contrast: bool = True) -> list[str]:
+    def judged_by_axe(self) -> list[str]:
         """What axe finds wrong with the page that is open."""
         rules = files("axe_playwright_python").joinpath("axe.min.js").read_text()
         self.evaluate(f"{rules}; 0")
-        return self.check(f"violations({str(contrast).lower()})")
+        return self.check("violations()")
 
     def resize(self, width: int, height: int = 900) -> None:
         """Make the window so large, in CSS pixels."""
         size = {"width": width, "height": height}
-        self.send(
-            "Emulation.setDeviceMetricsOverride",
-            **size | {"deviceScaleFactor": 1, "mobile": False},
-        )
-
-    def prefer(self, mode: str) -> None:
-        """Ask pages for "light" or "dark" colours, as the system of a reader does."""
-        feature = {"name": "prefers-color-scheme", "value": mode}
-        self.send("Emulation.setEmulatedMedia", features=[feature])
+        size |= {"deviceScaleFactor": 1, "mobile": False}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def open(self, address: str) -> None:
         """Load a page and wait until its formulas are set."""
@@ -134,11 +119,6 @@ class Browser:
         """Wait until this has happened since the events were last cleared."""
         while not any(event["method"] == method for event in self.events):
             self.events.append(json.loads(self.socket.recv()))
-
-    def printed_pages(self) -> int:
-        """How many pages of paper the page takes."""
-        printed = self.send("Page.printToPDF", preferCSSPageSize=True)["data"]
-        return len(re.findall(rb"/Type /Page\b(?!s)", b64decode(printed)))
 
     def press(self, key: str) -> None:
         """Press a key in what has the focus."""
@@ -163,40 +143,19 @@ class Browser:
 
     def requested(self) -> list[str]:
         """Addresses that the page asked for."""
-        return [
-            e["params"]["request"]["url"]
-            for e in self.events
-            if e["method"] == "Network.requestWillBeSent"
-        ]
+        asked = [e for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in asked]
 
     def complaints(self) -> list[str]:
         """Errors that the page threw or logged, and requests that failed."""
         found = []
         for event in self.events:
             match event["method"], event["params"]:
-                case "Runtime.exceptionThrown", {"exceptionDetails": details}:
-                    found.append(json.dumps(details))
-                case "Runtime.consoleAPICalled", {"type": "error", "args": args}:
-                    found.append(json.dumps(args))
-                case "Log.entryAdded", {"entry": {"level": "error"} as entry}:
-                    found.append(f"{entry['text']} {entry.get('url', '')}")
-                case "Network.loadingFailed", {"canceled": False, "errorText": text}:
-                    found.append(text)
+                case (
+                    ("Runtime.exceptionThrown", _)
+                    | ("Runtime.consoleAPICalled", {"type": "error"})
+                    | ("Log.entryAdded", {"entry": {"level": "error"}})
+                    | ("Network.loadingFailed", {"canceled": False})
+                ):
+                    found.append(json.dumps(event["params"]))
         return found
-
-
-def open_explorer(folder: Path) -> Browser:
-    """A browser that shows docs/explorer.md, with its scripts, without the site."""
-    markdown = MarkdownIt("commonmark", {"html": True})
-    body = markdown.render((DOCS / "explorer.md").read_text())
-    (folder / "docs").mkdir()
-    (folder / "_static").symlink_to(DOCS / "static")
-    page = folder / "docs/explorer.html"
-    head = '<meta charset="utf-8"><title>Explorer</title>'
-    page.write_text(
-        f'<!doctype html><html lang="en" data-theme="light">{head}<main>{body}</main>'
-    )
-    browser = Browser(folder / "chromium")
-    browser.resize(DESK)
-    browser.open(page.as_uri())
-    return browser

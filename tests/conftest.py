@@ -5,7 +5,7 @@ import os
 import shutil
 
 import pytest
-from browser import Browser, open_explorer
+from browser import DESK, Browser
 from processes import ROOT, python
 
 
@@ -34,12 +34,10 @@ def browser(tmp_path_factory):
     browser.close()
 
 
-@pytest.fixture(scope="module")
-def explorer(tmp_path_factory):
+@pytest.fixture
+def explorer(site, browser):
     """The explorer's page in a browser; it must not have complained in the end."""
-    browser = open_explorer(tmp_path_factory.mktemp("explorer"))
-    try:
-        yield browser
-        assert browser.complaints() == []
-    finally:
-        browser.close()
+    browser.resize(DESK)
+    browser.open((site / "docs/explorer.html").as_uri())
+    yield browser
+    assert browser.complaints() == []

@@ -1,4 +1,4 @@
-"""Random trees in random spellings, and texts that are nearly formulas."""
+"""Formulas as texts: those of bent curves, and random trees in random spellings."""
 
 import random
 import re
@@ -8,13 +8,21 @@ from typing import Any
 
 from qdtheory.formulas.trees import absolute, folded, names, rebuilt
 
+# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
+SHAPES = [
+    "-(x - 0.1)**2*(x - 0.6)**2",
+    "-x**3 + x**2 - x",
+    "30*(x - 0.1)*(x - 0.3)*(x - 0.5)*(x - 0.7)*(x - 0.9)",
+    "-x + x*(1 - x)**10",
+    "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
+    "x**2",
+]
+
 # --- A tree and one of its spellings --------------------------------------------------
 # How tightly a text binds, and what may follow without parentheses.
 SUM, PRODUCT, SIGN, POWER, RAISED, FACTOR = range(6)
-MINUS, TIMES = (
-    "-\u2212\u2013",
-    ["*", " * ", "\u00b7", "\u00d7", "\u22c5", r" \cdot ", r"\times "],
-)
+MINUS = "-\u2212\u2013"
+TIMES = ["*", " * ", "\u00b7", "\u00d7", "\u22c5", r" \cdot ", r"\times "]
 FUNCTIONS = {
     "log": ["log", "ln", r"\log", r"\ln ", "np.log", "math.log", "jnp.log"],
     "exp": ["exp", r"\exp", "np.exp"],
@@ -30,11 +38,8 @@ MEANT = {
     "log10": ("/", ("log", "x"), ("log", Fraction(10))),
     "logit": ("log", ("/", "x", ("-", ONE, "x"))),
 }
-CONSTANTS = {
-    "pi": Fraction("3.141592653589793"), "\u03c0": Fraction("3.141592653589793"),
-    r"\pi ": Fraction("3.141592653589793"), "np.pi": Fraction("3.141592653589793"),
-    "e": ("exp", ONE),
-}  # fmt: skip
+PI = Fraction("3.141592653589793")
+CONSTANTS = dict.fromkeys(["pi", "\u03c0", r"\pi ", "np.pi"], PI) | {"e": ("exp", ONE)}
 EXPONENTS_SAID = ["2", "3", "0.5", "-2", "1.5", "(1/3)", "{-1}", "(2)", "{1/2}"]
 RAISED_DIGITS = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 
@@ -63,14 +68,8 @@ def spelled(rng: random.Random, depth: int = 3) -> tuple[str, Any]:
     """A text as people write it, and the tree that it must become."""
     part = _spelled(rng, depth)
     said = part.said.replace("@", rng.choice("xxxxxXpPqQ"))
-    marks = ["%s"] * 9 + [
-        "'%s'",
-        '"%s"',
-        "\u201c%s\u201d",
-        "\u2018%s\u2019",
-        "`%s`",
-        " %s ",
-    ]
+    marks = ["'%s'", '"%s"', "\u201c%s\u201d", "\u2018%s\u2019", "`%s`", " %s "]
+    marks += ["%s"] * 9
     return rng.choice(marks) % said, part.tree
 
 
@@ -90,9 +89,8 @@ def _leaf(rng: random.Random) -> Part:
 
 
 def _in_marks(rng: random.Random, part: Part) -> Part:
-    before, after = rng.choice(
-        ["()", "()", "{}", (r"\left(", r"\right)"), ("( ", " )")]
-    )
+    marks = ["()", "()", "{}", (r"\left(", r"\right)"), ("( ", " )")]
+    before, after = rng.choice(marks)
     return Part(part.tree, before + part.said + after)
 
 
@@ -132,9 +130,8 @@ def _product(rng: random.Random, depth: int) -> Part:
     }[a.end]
     if not fits or (sign == "" and a.divided):
         a = _in_marks(rng, a)
-    times = {"*": rng.choice(TIMES), "/": rng.choice(["/", " / ", "\u00f7"]), "": ""}[
-        sign
-    ]
+    signs = {"*": TIMES, "/": ["/", " / ", "\u00f7"], "": [""]}
+    times = rng.choice(signs[sign])
     said = a.said + times + b.said if sign else _beside(a.said, b.said)
     tree = folded(sign or "*", a.tree, b.tree)
     return Part(tree, said, PRODUCT, b.end, sign == "/")
@@ -150,9 +147,8 @@ def _power(rng: random.Random, depth: int) -> Part:
     a = _in_marks(rng, a) if a.said == "e" else a
     if rng.random() < 0.5:
         n = rng.choice([2, 3, 4, 12, -1])
-        raised = "\u207b" * (n < 0) + "".join(
-            RAISED_DIGITS[int(d)] for d in str(abs(n))
-        )
+        digits = "".join(RAISED_DIGITS[int(d)] for d in str(abs(n)))
+        raised = "\u207b" * (n < 0) + digits
         return Part(folded("**", a.tree, Fraction(n)), a.said + raised, RAISED)
     said = rng.choice(EXPONENTS_SAID)
     is_x = "@" in a.said and not FUNCTION.match(a.said)
@@ -180,9 +176,8 @@ def _applied(rng: random.Random, depth: int) -> Part:
 def _bars(rng: random.Random, depth: int) -> Part:
     a = _spelled(rng, depth)
     inside = f"({a.said})" if "|" in a.said or "vert" in a.said else a.said
-    before, after = rng.choice(
-        ["||", (r"\left|", r"\right|"), (r"\lvert ", r"\rvert ")]
-    )
+    marks = ["||", (r"\left|", r"\right|"), (r"\lvert ", r"\rvert ")]
+    before, after = rng.choice(marks)
     return Part(absolute(a.tree), before + inside + after)
 
 
@@ -198,27 +193,7 @@ def _exponential(rng: random.Random, depth: int) -> Part:
     base = rng.choice(["e", "e", "e", "2", "0.5"]) if "x" in names(a.tree) else "e"
     is_short = a.said in ("@", "-@") or a.said in CONSTANTS
     a = a if is_short else _in_marks(rng, a)
-    power = (
-        a.tree if base == "e" else folded("*", a.tree, folded("log", Fraction(base)))
-    )
+    scale = ONE if base == "e" else folded("log", Fraction(base))
+    power = a.tree if base == "e" else folded("*", a.tree, scale)
     end = "exp" if is_short else "closed"
     return Part(folded("exp", power), f"{base}^{a.said}", POWER, end)
-
-
-def mistyped(rng: random.Random) -> str:
-    """A formula as people write it, with a few places cut, doubled or filled."""
-    said = spelled(rng, rng.choice([1, 2, 3]))[0]
-    for _ in range(rng.randint(1, 3)):
-        start = rng.randint(0, len(said))
-        end = start + rng.choice([0, 0, 1, 1, 2])
-        said = said[:start] + rng.choice(FRAGMENTS) + said[end:]
-    return said
-
-
-FRAGMENTS = [
-    "", "", "(", ")", "{", "}", "|", " ", "x", "x ", "2", "1", ".", "^", "^2", "**",
-    "*", "/", "/ ", "-", "+", "\u00b2", "\u2070", "\u207b", "log ", "log(", "e", "e^",
-    "2^-", "y", "\\", r"\frac", r"\log_", "\u221a", "\u2212", ",", "_", "np.", "\u2082",
-    "abs", "'", "\u201d", "\u00e9", "\U0001d465", "\ud835", "\t", "\x00", "1e9",
-    "sinh ", "logit",
-]  # fmt: skip

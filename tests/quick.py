@@ -18,9 +18,8 @@ CONTRACTS = ("claims", "house", "release")
 
 def git(root: Path, *arguments: str) -> str | None:
     """What a git command prints, or None if it fails."""
-    found = subprocess.run(
-        ["git", *arguments], cwd=root, capture_output=True, text=True
-    )
+    command = ["git", *arguments]
+    found = subprocess.run(command, cwd=root, capture_output=True, text=True)
     return found.stdout if found.returncode == 0 else None
 
 
@@ -60,11 +59,8 @@ def present(names: Iterable[str], *patterns: str) -> Iterator[str]:
 def checks(files: Iterable[str]) -> dict[str, list[str]]:
     """What runs with this Python, under the word for what it checks."""
     names = touched(files)
-    modules = [
-        *present(
-            names, "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}.py", "notebooks/{}"
-        )
-    ]
+    files = "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}.py", "notebooks/{}"
+    modules = [*present(names, *files)]
     tests = present(names.union(CONTRACTS), "tests/{}", "tests/test_{}.py")
     examples = present(names, "qdtheory/{}", "qdtheory/{}.py", "notebooks/{}")
     books = map(str, ROOT.glob("notebooks/**/*.ipynb"))

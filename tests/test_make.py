@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -70,10 +69,7 @@ def checkout(tmp_path):
 def test_what_changed_is_set_up_once(checkout):
     calls, printed = checkout.lab()
     assert calls == FROM_NOTHING
-    assert printed.splitlines() == [
-        "Making the virtual environment .venv",
-        "Installing the packages of requirements/lock.txt into .venv",
-    ]
+    assert len(printed.splitlines()) == 2
     assert checkout.lab() == ([OPEN_LAB], "")
     for name, installed in zip(INPUTS, ([], PACKAGES), strict=True):
         (checkout.folder / name).write_text("second")
@@ -92,101 +88,32 @@ def test_an_environment_half_made_is_made_anew(checkout, failing):
 
 
 def test_a_python_that_will_not_do_is_refused(checkout):
-    for failing, message in (
-        ("sys.version_info", "qdtheory needs Python 3.11 or newer"),
-        ("import ensurepip", "python3 has no venv module"),
-    ):
+    old, bare = "qdtheory needs Python 3.11 or newer", "python3 has no venv module"
+    for failing, message in (("sys.version_info", old), ("import ensurepip", bare)):
         calls, printed = checkout.lab(failing)
         assert calls == []
         assert message in printed
 
 
-# --- make quick -----------------------------------------------------------------
-
-TEXT = ["qdtheory/text/ngrams.py", "README.md"]
-
-
-def test_a_branch_is_compared_with_where_it_left_main(tmp_path):
-    def git(*arguments):
-        by = ["-c", "user.name=x", "-c", "user.email=x@x"]
-        subprocess.run(["git", *by, *arguments], cwd=tmp_path, check=True)
-
-    def write(**files):
-        for name, text in files.items():
-            (tmp_path / name).write_text(text)
-
-    with pytest.raises(SystemExit, match="run `make test`"):
-        quick.changed_files(tmp_path)
-    git("init", "--quiet", "--initial-branch=main")
-    write(**{".gitignore": "ignored\n"}, kept="1", edited="2", deleted="3", moved="4")
-    git("add", ".")
-    git("commit", "--quiet", "--message=1")
-    git("branch", "work")
-    write(kept="on main")
-    git("commit", "--quiet", "--all", "--message=2")
-    git("checkout", "--quiet", "work")
-    assert quick.changed_files(tmp_path) == []
-    write(edited="in a commit")
-    git("mv", "moved", "a name with spaces")
-    git("commit", "--quiet", "--all", "--message=3")
-    (tmp_path / "deleted").unlink()
-    write(staged="", new="", ignored="")
-    git("add", "staged")
-    found = ["a name with spaces", "deleted", "edited", "moved", "new", "staged"]
-    assert quick.changed_files(tmp_path) == found
-    git("branch", "--quiet", "--delete", "--force", "main")
-    assert quick.changed_files(tmp_path) == ["deleted", "new", "staged"]
-
-
-def test_the_rooms_of_the_files_are_checked_and_the_contracts_always():
-    of_files = {
-        "tests/lab/corpora/minilm.txt tests/test_pairs.py": {"pairs", "lab"},
-        "qdtheory/plotting.py tests/test_claims.py": {"plotting", "claims"},
-        "notebooks/build.py docs/coverage_page.py": {"build", "coverage_page"},
-        "notebooks/src/00_map.md docs/coverage.csv": set(),
-    }
-    for files, names in of_files.items():
-        assert quick.touched(files.split()) == names
-    checks, everywhere = quick.checks(TEXT), quick.checks([])
+def test_make_quick_checks_the_rooms_of_files_and_always_the_contracts():
+    checks = quick.checks(["qdtheory/text/ngrams.py", "README.md"])
     assert checks["types"][2:] == ["qdtheory/text"]
-    assert "types" not in everywhere
-    rooms = {*checks["tests"]} - {*everywhere["tests"]}
-    assert rooms == {"tests/text", "qdtheory/text"}
     contracts = {f"tests/test_{name}.py" for name in quick.CONTRACTS}
-    assert contracts <= {*everywhere["tests"]}
+    assert {*checks["tests"]} >= {"tests/text", "qdtheory/text", *contracts}
     assert all((ROOT / name).exists() for name in contracts)
-    assert "--all" not in everywhere["tests"]
-
-
-def test_what_fails_is_named(monkeypatch, capfd):
-    programs = {"types": "exit(1)", "style": "print('seen')", "tests": "exit(2)"}
-    checks = {word: ["-c", program] for word, program in programs.items()}
-    monkeypatch.setattr(quick, "changed_files", lambda root: TEXT)
-    monkeypatch.setattr(quick, "checks", lambda files: checks)
-    assert quick.main() == 1
-    said = r"Checking text, contracts\nseen\nfailed: types, tests \(\d+ s\)\n"
-    assert re.fullmatch(said, capfd.readouterr().out)
 
 
 # --- tables that are made problem by problem ------------------------------------
 
-# A script beside tables.py, with problems that take no time. Of two workers one dies;
-# no pickle holds what is cached, so that they must import the module.
+# A script beside tables.py, with problems that take no time.
 SQUARES = '''"""Squares."""
-import contextlib, functools, os, pathlib, signal, sys
+import pathlib, sys
 import tables
 
-@functools.cache
-def offset():
-    return 0.5
-
 def solve(problem):
-    with contextlib.suppress(FileNotFoundError):
-        pathlib.Path(os.environ.get("DIES", "never")).unlink()
-        os.kill(os.getpid(), signal.SIGKILL)
     with pathlib.Path(__file__).with_name("calls").open("a") as file:
         file.write(f"{problem} ")
-    return [problem**2 + offset(), "a word"]
+    return [problem**2 + 0.5, "a word"]
 
 def rows(oracle):
     return [[oracle, k, k / 3] for k in range(2)]
@@ -230,31 +157,16 @@ def test_a_table_is_completed_in_the_order_of_the_problems(squares):
 
 
 @pytest.mark.slow
-def test_two_workers_make_the_same_tables_though_one_dies(squares, monkeypatch):
+def test_two_workers_make_the_same_tables(squares):
     pytest.importorskip("distributed")
     assert run(squares, "parts", squares / "one").returncode == 0
     serial = (squares / "parts.csv").read_text()
     assert serial.splitlines()[-1] == "2,1,0.33333"
-    # What a worker that dies had in hand is solved again.
-    monkeypatch.setenv("DIES", str(squares / "dies"))
-    (squares / "dies").touch()
-    workers = "--scheduler", "2"
     for options in (["parts", squares / "two"], ["rows"]):
-        found = run(squares, *options, *workers)
+        found = run(squares, *options, "--scheduler", "2")
         assert found.returncode == 0, found.stderr
-    assert not (squares / "dies").exists()
     assert (squares / "parts.csv").read_text() == serial
     assert (squares / "squares.csv").read_text() == WHOLE
-
-
-def test_a_scheduler_that_is_not_there_is_named_in_one_line(squares):
-    pytest.importorskip("distributed")
-    found = run(squares, "rows", "--scheduler", "nowhere:")
-    assert found.returncode == 1
-    (line,) = found.stderr.splitlines()
-    assert line.startswith("--scheduler: nowhere:: ")
-    assert line.endswith("is dask scheduler up?")
-    assert not (squares / "squares.csv").exists()
 
 
 def problems_of(name):
@@ -273,11 +185,11 @@ def test_a_table_has_the_rows_of_its_script_and_no_other(name):
     assert len(rows) == len(problems)
 
 
+PLACES = {"table1": 1, "table1_bounds": 700, "certificates": 0, "growth": 5}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [("table1", 1), ("table1_bounds", 700), ("certificates", 0), ("growth", 5)],
-)
+@pytest.mark.parametrize(("name", "place"), PLACES.items())
 def test_a_row_is_solved_anew(name, place):
     problems, solve = problems_of(name)
     key = [*problems][place]

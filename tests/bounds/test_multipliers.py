@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.spatial
+from formula_texts import SHAPES
 from models import exact, exact_bleu, mixtures, oracle
 from refusals import refused
 from scripts import frame
@@ -28,15 +29,6 @@ from qdtheory.pairs import bleu_form, pose
 RNG = np.random.default_rng
 EIGHT = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
 CONCAVE = ["-x**2", "-x*log(x)", "x - x**3", "2*sqrt(x)", "log(x + 0.1)"]
-# Two peaks; convex, then concave; three waves; concave-convex; steep at 0; convex.
-SHAPES = [
-    "-(x - 0.1)**2*(x - 0.6)**2",
-    "-x**3 + x**2 - x",
-    "30*(x - 0.1)*(x - 0.3)*(x - 0.5)*(x - 0.7)*(x - 0.9)",
-    "-x + x*(1 - x)**10",
-    "sqrt(x + 0.01) - 20*(x - 0.3)**2*(x - 0.8)**2",
-    "x**2",
-]
 
 
 def semidefinite(rng, *shape):
@@ -384,24 +376,12 @@ def by_linear_program(rng):
         best = max(vertices @ (weights - price * b - y))
         return price * (budget - sum(a)) + best + np.maximum(y * 0, y * high).sum()
 
-    numbers = (
-        multipliers,
-        lines,
-        program.weights,
-        program.vertices,
-        program.budget,
-        low + 0.9,
-    )
+    numbers = multipliers, lines, program.weights, program.vertices
+    numbers += program.budget, low + 0.9
     return float(bound), total(*map(exact, numbers)), float(total(*numbers)), 1e-10
 
 
-ROUNDED = [
-    by_price_and_level,
-    by_scores_in_units,
-    by_matrix,
-    by_tails,
-    by_linear_program,
-]
+ROUNDED = by_price_and_level, by_scores_in_units, by_matrix, by_tails, by_linear_program
 
 
 @pytest.mark.parametrize("drawn", ROUNDED)

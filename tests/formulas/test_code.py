@@ -238,25 +238,6 @@ def test_a_pair_that_is_kept_is_answered_as_a_new_one(monkeypatch, question, nam
     np.testing.assert_array_equal(ask(KEPT[name]), ask(made(lambda: 4.0)[name]))
 
 
-@pytest.mark.parametrize("of", ["global", "list", "closure", "attribute"])
-def test_what_a_function_reads_may_change_between_two_calls(monkeypatch, of):
-    powers, holder = [2.0], State()
-    power = 2.0
-    functions = {
-        "global": lambda x: -(x**State.power),
-        "list": lambda x: -(x ** powers[0]),
-        "closure": lambda x: -(x**power),
-        "attribute": lambda x: -(x**holder.power),
-    }
-    pair, told = qd.SeparablePair("x", functions[of]), []
-    for new in (2.0, 4.0):
-        monkeypatch.setattr(State, "power", new)
-        powers[0] = holder.power = power = new
-        verdict, gain = qd.check_compatibility(pair), qd.quality_discrepancy(pair, P)
-        told.append((verdict.status, round(gain.qdisc, 6)))
-    assert told == [("undecided", 0.0), ("incompatible", 0.001266)]
-
-
 def test_a_refusal_does_not_stay(monkeypatch):
     monkeypatch.setattr(State, "power", -1.0)
     pair = qd.SeparablePair("x", lambda x: x**State.power)

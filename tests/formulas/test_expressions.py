@@ -36,43 +36,31 @@ GOOD = {
     "log(2/2) + exp(1 - 1) - sqrt(4/2**2)": sympy.Integer(0),
     "(-2)**3/0.1": sympy.Integer(-80),
 }
+# What first_contact.txt does not hold.
 BAD = {
-    "": "'' is not an expression; use x, numbers, log, exp, sqrt, + - * / ^ and",
     "(" * 150 + "x" + ")" * 40: "is not an expression",
-    "1if x else 2": "if is not allowed in an expression",
     "__import__('os')": "__import__ is not allowed in an expression; use x, numbers",
     "().__class__": ". is not allowed",
     "xlogx": "xlogx is not allowed in an expression; write x log(x)",
     "logx": "logx is not allowed in an expression; write log(x)",
     "f(x) = x^2": "f is not allowed in an expression; give the right side alone",
-    "lambda x: x": "lambda is not allowed in an expression; give what stands behind",
     "2-gram LL": "gram is not allowed in an expression; metrics by their names come",
-    "sin x": "sin is not allowed in an expression; use x, numbers",
-    "log(x, 2)": ", is not allowed",
     "'x": "' is not allowed",
-    "\u201cx'": r"\u201c is not allowed",
-    "1_000": "_000 is not allowed",
     "007": "'007' is not an expression",
-    "1 2": "'1 2' is not an expression",
-    "x//2": "'x//2' is not an expression",
     "|x": "'|x' is not an expression",
     r"\frac12": r"\frac12 is not allowed in an expression",
-    "1e999": "1e999 is not allowed",
     "0e-99999999": "0e-99999999 is not allowed",
     "1000001": "numbers are at most 1000000, got 1000001",
     "x**-33": "powers are at most 32, multiplied where they are nested, got 33",
     "((x + 1)**6 + 1)**6": "powers are at most 32, multiplied where they are nested",
-    "x**x": "an exponent is a number such as 2, -1, 0.5 or (1/3)",
     "x**0.33333": "with a denominator of at most 1000, got 0.33333",
     "x**(1/0)": "1/0 is not a finite real number",
     "log(0)*x": "log(0) is not a finite real number",
     "(-8)**(1/3)": "(-8)**(1/3) is not a finite real number",
-    "(-2)^x": "(-2)**x is not a finite real number",
     "exp(exp(exp(x*0 + exp(exp(9)))))": "exp(exp(9)) is not a finite real number",
     "x\0": r"\u0000 is not allowed",
     "\uff58": r"\uff58 is not allowed",  # Python reads it as x
     "\udc80": r"\udc80 is not allowed",
-    "\u221ax\u00b2": r"'\u221ax\u00b2' is ambiguous; write sqrt(x)**2 or sqrt(x**2)",
     "X*p": "X and p are not one variable",
     "x" * 201: "an expression has at most 200 characters, got 201",
     "+".join(["x"] * 41): "an expression has at most 80 terms",
@@ -168,7 +156,6 @@ AMBIGUOUS = {
     "e^x x": ("(e**x)*x", "e**(x*x)"),
     "e^2 log x": ("(e**2)*log(x)", "e**(2*log(x))"),
     "e^-x/2": ("(e**-x)/2", "e**(-x/2)"),
-    "e^-x^2/2": ("(e**-x**2)/2", "e**(-x**2/2)"),
     "e^-x\u00b2 x": ("(e**-x**2)*x", "e**(-x**2*x)"),
     "x^1/2": ("(x**1)/2", "x**(1/2)"),
     "x\u00b2^3": ("(x**2)**3", "x**(2**3)"),
@@ -190,16 +177,6 @@ def readings_of(text):
     said = str(tree_or_refusal(text))
     found = re.search(r" is ambiguous; write (.*) or (.*)", said)
     return found.groups() if found else ()
-
-
-def test_what_is_called_ambiguous_can_be_written_in_either_way():
-    rng, read, asked = random.Random(7), 0, 0
-    for _ in range(2000):
-        if readings := readings_of(formula_texts.mistyped(rng)):
-            asked += 1
-            read += all(not readings_of(one) for one in readings)
-    assert asked > 25
-    assert read > 0.95 * asked  # but where two places of a text are so
 
 
 def test_spaces_may_decide_whether_a_text_is_read_but_never_how():

@@ -59,9 +59,8 @@ def test_a_polynomial_has_the_sign_that_sturm_gives():
         places = [z for z in sympy.Poly(h, X).real_roots() if 0 < z < 1]
         # Roots of even multiplicity change no sign.
         constant = not any(places.count(z) % 2 for z in places)
-        sign = (
-            int(sympy.sign(h.subs(X, sympy.Rational(317, 1000)))) if constant else None
-        )
+        middle = int(sympy.sign(h.subs(X, sympy.Rational(317, 1000))))
+        sign = middle if constant else None
         found = sign_of(h, X)
         assert (found.value, found.strict) == (sign, constant and not places)
         signs.append(sign)
@@ -128,9 +127,8 @@ HOLES = {
 def test_holes_in_the_domain(h, near):
     proved, place = find_hole(qd.Expression(h))
     assert not proved
-    assert (place and float(place)) == (
-        near if near is None else pytest.approx(near, abs=1e-3)
-    )
+    expected = near if near is None else pytest.approx(near, abs=1e-3)
+    assert (place and float(place)) == expected
 
 
 @pytest.mark.parametrize("h", ["log(x/(1 - x))", "log(1 + x*log(x))", "1/log(x)"])

@@ -95,9 +95,9 @@ def test_what_needs_an_extra_names_it():
     # The others install what only the project's own files import.
     apart = {"peers", "bench", "book", "test"}
     assert {extra for _, _, extra in CASES} == EXTRAS.keys() - apart
-    command, cases = [sys.executable, "-c", CALL], json.dumps(CASES)
+    command, options = [sys.executable, "-c", CALL], {"text": True, "check": True}
     told = subprocess.run(
-        command, input=cases, capture_output=True, text=True, check=True
+        command, input=json.dumps(CASES), capture_output=True, **options
     )
     lines = told.stdout.splitlines()
     for message, (_, package, extra) in zip(lines, CASES, strict=True):
@@ -141,8 +141,7 @@ def test_what_ends_in_time_raises_as_it_does():
 
 
 class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+    isatty = lambda self: True  # noqa: E731
 
 
 class Elapsed:
@@ -152,17 +151,13 @@ class Elapsed:
         assert delay == 2.0
         self.start = function
 
-    def cancel(self):
-        pass
+        self.cancel = lambda: None
 
 
 def test_progress_shows_after_two_seconds_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    for stream, timer, shown in (
-        (Terminal, Elapsed, True),
-        (io.StringIO, Elapsed, False),
-        (Terminal, threading.Timer, False),
-    ):
+    cases = [(Terminal, Elapsed, True), (io.StringIO, Elapsed, False)]
+    for stream, timer, shown in [*cases, (Terminal, threading.Timer, False)]:
         monkeypatch.setattr(progress, "Timer", timer)
         monkeypatch.setattr(sys, "stderr", stream())
         with progress.progress(2) as step:

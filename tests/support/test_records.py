@@ -19,7 +19,7 @@ from rich.cells import cell_len
 import qdtheory as qd
 from qdtheory import text
 from qdtheory.catalogue.metrics import METRICS
-from qdtheory.support.layout import fact_lines, laid_out, number, table_lines, wrapped
+from qdtheory.support.layout import fact_lines, number, table_lines, wrapped
 from qdtheory.support.records import Record, plain
 
 P = np.random.default_rng(0).dirichlet(np.ones(16))
@@ -62,15 +62,10 @@ def test_a_record_equals_its_like_prints_short_and_stays_frozen(name):
 def test_a_discrepancy_shows_its_numbers_and_a_verdict_its_status():
     found = qd.quality_discrepancy(qd.LL_NRR, P)
     assert repr(found).startswith(f"Discrepancy(qdisc={found.qdisc:.6g}, upper_bound=")
-    assert "q=<16 numbers>" in repr(found)
-    assert "num_starts" not in repr(found)
     shown = json.loads(found.to_json())
     assert (shown["q"], shown["pair"]) == (found.q.tolist(), "LL-NRR")
-    assert shown["num_starts"] is None
-    assert "compatible=None" in repr(qd.Verdict(None, "not decided"))
-    assert repr(qd.Verdict(True, "r" * 80)) == (
-        f"Verdict(compatible=True, reason='{'r' * 69}...', status='compatible')"
-    )
+    reason = f"reason='{'r' * 69}...', status='compatible'"
+    assert repr(qd.Verdict(True, "r" * 80)) == f"Verdict(compatible=True, {reason})"
 
 
 class Anything(Record):
@@ -178,11 +173,7 @@ def test_texts_tables_and_facts_fit_and_lose_nothing(rows, width, rest):
     assert letters(*lines) == letters(*kept)
 
 
-def test_columns_stand_below_each_other_and_numbers_are_written_in_one_way():
-    lines = table_lines(("模型", "n"), [("模型甲", "1"), ("ab", "2")], 40)
-    assert [line.index(x) for line, x in zip(lines[2:], "12")] == [5, 8]
-    rows = [("b", "10", "c")]
-    assert table_lines(("a", "n", "d"), rows, 40, numbers=True)[0] == "a   n  d"
+def test_numbers_are_written_in_one_way():
     values = [20.999999999996, 1 / 3, -1.2345e-301, 10**7, jnp.asarray(0.208), None]
     told = ["21", "0.333333", "-1.2345e-301", "10000000", "0.208", ""]
     assert [*map(number, values)] == told
@@ -195,9 +186,7 @@ def text_of(page):
 
 
 ANSWERS = {name: RESULTS[name] for name in ("exact", "bounded", "beaten")} | {
-    "at P": lambda: qd.check_compatibility(qd.LL_NRR, np.full(3, 1 / 3)),
-    "undecided": lambda: qd.Verdict(None, " ".join(["a reason of many words"] * 9)),
-    "marked up": lambda: qd.Verdict(None, "<b>f & g</b>", psi="<script>"),
+    "marked up": lambda: qd.Verdict(None, f"<b>f & g</b> {'many words ' * 9}"),
     "metric": lambda: METRICS[3],
 }
 
@@ -207,7 +196,7 @@ def test_an_answer_prints_its_whole_reason_and_shows_it_in_a_notebook(name):
     found = ANSWERS[name]()
     title, sentences, facts = found.summary()
     facts = [fact for fact in facts if fact[1]]
-    for width in (40, 80, 200):
+    for width in (40, 200):
         assert max(map(cell_len, found.to_text(width).splitlines())) <= width
         words = " ".join(found.to_text(width).split())
         assert words.startswith(" ".join([title, *sentences]).strip())
@@ -215,9 +204,3 @@ def test_an_answer_prints_its_whole_reason_and_shows_it_in_a_notebook(name):
     assert str(found) == found.to_text(80)
     told = "".join([title, *sentences, *map("".join, facts)])
     assert text_of(found._repr_html_()) == told
-
-
-def test_the_catalogue_is_a_table_and_an_answer_of_nothing_is_empty():
-    assert "ROUGE-L" in text_of(METRICS._repr_html_())
-    assert METRICS._repr_html_().count("<tr>") == 1 + len(METRICS)
-    assert laid_out(("", [], [("a", "")]), 40) == ""
