@@ -298,12 +298,11 @@ def test_a_divergence_is_least_at_the_real_distribution():
     [
         *(("VENDI SCORE", "Vendi"), ("log-likelihood", "LL"), ("pass@5", "pass@5")),
         *(
-            ("bleu-2", "BLEU-2"),
             ("BLEU\u20112", "BLEU-2"),
             ("Distinct 10", "distinct_10"),
+            ("NRR 2", "NRR-2"),
         ),
         *(("distinct_2", "Distinct-2"), ("rarefaction-2", "distinct_2")),
-        *(("2-GRAM entropy", "2-gram entropy"), ("NRR 2", "NRR-2")),
     ],
 )
 def test_names_are_found_by_any_of_them(given, title):
@@ -504,9 +503,7 @@ def test_a_named_verdict_has_all_that_the_verdict_of_the_pair_has():
     assert qd.check("LL", "NRR", p) == qd.check_compatibility(qd.LL_NRR, p)
     taken = qd.check("Perplexity", "self-bleu-2")
     assert taken.pair == "LL and Self-BLEU-2 of 2 references"
-    assert ["is quality" in taken.notes[0], "is diversity" in taken.notes[1]] == [
-        True
-    ] * 2
+    assert "low perplexity is quality" in taken.notes[0]
 
 
 @SLOW
