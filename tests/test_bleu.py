@@ -14,49 +14,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
-from lab import metrics
-from models import assert_slope, oracle, sentence_bleu, sentences
+from models import oracle, sentence_bleu, sentences
 from nltk.translate import bleu_score as nltk
 from referees.enumerated_batches import batches
 
 import qdtheory as qd
 from qdtheory.bleu import _by_closeness, _clipped_counts, bleu_table, text_bleu
-from qdtheory.bleu_formula import bleu_of_matches, closest_length, matches
+from qdtheory.bleu_formula import bleu_of_matches, matches
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 SLOW = pytest.mark.slow
 
 
 # --- The formula ----------------------------------------------------------------------
-texts = st.lists(st.integers(0, 2), min_size=1, max_size=6)
-
-
-def clipped_by_lists(candidate, references, n):
-    """Clipped matches of order n, counted in lists."""
-
-    def grams(text):
-        return [tuple(text[i : i + n]) for i in range(len(text) - n + 1)]
-
-    return sum(
-        min(grams(candidate).count(g), max(grams(r).count(g) for r in references))
-        for g in {*grams(candidate)}
-    )
-
-
-@given(texts, st.lists(texts, min_size=1, max_size=3), st.none() | st.just("epsilon"))
-def test_the_formula_is_that_of_nltk(candidate, references, smoothing):
-    counts = [[clipped_by_lists(candidate, references, n)] for n in (1, 2, 3)]
-    size, lengths = np.array([len(candidate)]), np.unique([len(r) for r in references])
-    found = matches(np.array(counts), size, closest_length(size, lengths))
-    for n, (score,) in enumerate(bleu_of_matches(found, smoothing), start=1):
-        theirs = sentence_bleu(candidate, references, n, smoothing)
-        # Without smoothing NLTK puts the smallest float for a count of 0.
-        assert score == pytest.approx(theirs if theirs > 1e-50 else 0, abs=1e-14)
-
-
-def test_of_two_lengths_equally_close_the_shorter_counts_and_no_text_scores_nothing():
-    assert closest_length(np.array([4]), np.array([3, 5])).tolist() == [3]
-    assert closest_length(np.array([4]), np.array([5])).tolist() == [5]
+def test_no_text_scores_nothing():
     nothing = matches(np.zeros((2, 1)), np.array([0]), np.array([3]))
     for smoothing in (None, "epsilon"):
         assert bleu_of_matches(nothing, smoothing).tolist() == [[0], [0]]
@@ -93,12 +64,12 @@ def mean(tensor, q, p):
     return tensor @ q
 
 
-FEW = [(3, 2, 2), (2, (1, 2), 3)]
+FEW = [(3, 2, 2), (2, (1, 2), 3), (1, (1, 2, 3, 5), 2)]
 MANY = [*((2, 3, n) for n in (1, 2, 3)), *((2, (1, 2, 3), n) for n in (1, 2))]
-MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2), (1, (1, 2, 4, 5), 2)]
+MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2)]
 
 
-@pytest.mark.claim("N7.9", "N7.20")
+@pytest.mark.claim("N7.9", "N7.19", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"),
@@ -134,8 +105,6 @@ def test_gradients_equal_those_of_the_sum_over_all_tuples():
         )
         for ours, theirs in zip(exact, tuples, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
-    d = jnp.asarray(rng.normal(size=q.size))
-    assert_slope(qd.BleuPair(space, 2, 2, 3).diversity, q, d - d.mean(), atol=0)
 
 
 @pytest.mark.claim("N7.14")
@@ -151,22 +120,6 @@ def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
         total += chance * np.mean(scores)
     exact = float(qd.expected_self_bleu(space, q, 2, size - 1)[1])
     assert exact == pytest.approx(total, abs=1e-13)
-
-
-@pytest.mark.claim("N7.19")
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_lengths_alone(n):
-    # One token: a reference is its length, and so is its number less one.
-    space = qd.TextSpace(1, (1, 2, 3, 4, 5))
-    p = np.random.default_rng(8).dirichlet(np.ones(5))
-    values = text_bleu(bleu_table(space, 1), p, n)
-    for size in range(1, 6):
-        total = 0.0
-        for lengths in itertools.product(range(1, 6), repeat=n):
-            closest = min(lengths, key=lambda m: (abs(m - size), m))
-            score = min(size, max(lengths)) / size * min(1, np.exp(1 - closest / size))
-            total += score * prod(p[m - 1] for m in lengths)
-        assert abs(values[size - 1] - total) <= 1e-13
 
 
 @pytest.mark.claim("N7.12")
@@ -235,9 +188,6 @@ def test_pooled_bleu_is_a_polynomial_of_the_number_of_candidates():
     assert np.abs(np.diff(along(means), 2)).max() <= 1e-14
     exact = float(qd.expected_bleu(space, a, p, 2, 2)[1])
     assert exact == pytest.approx(along(means)[0], abs=1e-14)
-    corpus = float(metrics.expected_corpus_bleu(space, a, p, 2, 2, num_candidates=3)[1])
-    assert corpus == pytest.approx(along(pooled)[0], abs=1e-14)
-    assert abs(corpus - exact) > 1e-2
 
 
 # --- The table ------------------------------------------------------------------------
@@ -302,20 +252,6 @@ def by_random_walk(space, max_order, candidate, p, num_references):
     )
 
 
-@pytest.mark.claim("N7.1")
-@pytest.mark.parametrize("lengths", [(2, 3, 5), (1, 4)])
-def test_one_candidate_and_one_reference(lengths):
-    space = qd.TextSpace(3, lengths)
-    texts, rng = sentences(space), np.random.default_rng(0)
-    for order in (1, 2, 3):
-        for r in rng.integers(space.num_texts, size=5):
-            one = np.eye(space.num_texts)[r]
-            exact = np.asarray(text_bleu(bleu_table(space, order), one, 1.0))
-            for c in rng.integers(space.num_texts, size=60):
-                theirs = sentence_bleu(texts[c], [texts[r]], order)
-                assert abs(exact[c] - theirs) <= 1e-13
-
-
 @pytest.mark.claim("N7.2")
 def test_bits_of_several_references_are_or_ed():
     space, rng = qd.TextSpace(3, (2, 4, 5)), np.random.default_rng(1)
@@ -363,19 +299,26 @@ def test_join_as_a_random_walk(sizes, orders, references, candidates):
         np.testing.assert_allclose(exact[list(candidates)], walks, rtol=0, atol=1e-13)
 
 
-@pytest.mark.claim("N7.5")
-@pytest.mark.parametrize(("vocab_size", "length", "order"), [(3, 3, 2), (2, 5, 4)])
-def test_weights_of_the_sets_around_some_references_add_up_to_bleu(
-    vocab_size, length, order
-):
+@pytest.mark.claim("N7.1", "N7.5", "N7.18")
+@pytest.mark.parametrize(
+    ("space", "order"),
+    [
+        *((qd.TextSpace(3, 3), 2), (qd.TextSpace(2, 5), 4)),
+        *((qd.TextSpace(3, (1, 2, 4)), 3), (qd.TextSpace(2, (2, 3, 5)), 2)),
+    ],
+)
+def test_weights_of_the_sets_around_some_references_add_up_to_bleu(space, order):
     # What Moebius inversion inverts, for any set of references.
-    space = qd.TextSpace(vocab_size, length)
     texts, table = sentences(space), bleu_table(space, order)
     rng = np.random.default_rng(3)
-    for chosen in rng.integers(space.num_texts, size=(20, 3)):
-        sums = sum_by_text(table, sets_of(table)[:, chosen].all(axis=1))
-        theirs = [sentence_bleu(c, [texts[r] for r in chosen], order) for c in texts]
-        np.testing.assert_allclose(sums, theirs, rtol=0, atol=1e-13)
+    for number in (1, 3):
+        for chosen in rng.integers(space.num_texts, size=(10, number)):
+            sums = sum_by_text(table, sets_of(table)[:, chosen].all(axis=1))
+            given = [texts[r] for r in chosen]
+            theirs = [sentence_bleu(c, given, order) for c in texts]
+            np.testing.assert_allclose(sums, theirs, rtol=0, atol=1e-13)
+    own = [sum_by_text(table, row)[c] for c, row in enumerate(sets_of(table).T)]
+    np.testing.assert_allclose(own, space.text_lengths >= order, atol=1e-14)
 
 
 def nonzero_sets(space, max_order):
@@ -435,15 +378,6 @@ def test_self_bleu_prefers_a_peaked_distribution_in_the_end(seed):
     assert qd.entropy(peaked) < qd.entropy(uniform) - 1
 
 
-@pytest.mark.claim("N7.18")
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_a_text_against_itself(order):
-    space = qd.TextSpace(3, (1, 2, 4))
-    table = bleu_table(space, order)
-    own = [sum_by_text(table, row)[c] for c, row in enumerate(sets_of(table).T)]
-    np.testing.assert_allclose(own, space.text_lengths >= order, atol=1e-14)
-
-
 @pytest.mark.claim("N7.22")
 @pytest.mark.parametrize("n", [2, 3])
 def test_references_without_replacement(n):
@@ -467,8 +401,6 @@ def test_one_compiled_function_serves_any_number_of_references():
         values = compiled(table, p, float(n))
         np.testing.assert_allclose(values, text_bleu(table, p, n), rtol=1e-13)
     assert compiled._cache_size() == 1
-    batch = jax.vmap(lambda p: text_bleu(table, p, 2))(jnp.stack([p, p[::-1]]))
-    np.testing.assert_allclose(batch[1], text_bleu(table, p[::-1], 2), rtol=1e-13)
 
 
 @pytest.mark.parametrize("num_references", [1, 2])
