@@ -1,10 +1,6 @@
 """QDisc: exact, bounded and searched, by referees that share nothing with them."""
 
 import dataclasses
-import json
-import os
-import subprocess
-import sys
 from contextlib import suppress
 from functools import partial
 
@@ -514,39 +510,6 @@ def test_a_batch_equals_its_rows():
         # Each row has random starts of its own.
         alone = search(pair, row, num_starts=32)
         assert alone.gain == pytest.approx(float(gain), rel=1e-4)
-
-
-ON_DEVICES = """
-import importlib, json, sys
-import qdtheory as qd
-module = importlib.import_module("qdtheory.search")
-used, alone = set(), module._search_one
-def seen(*args):
-    found = alone(*args)
-    used.update(found.q.devices())
-    return found
-module._search_one = seen
-pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
-found = module.search(pair, json.loads(sys.argv[1]), num_starts=8)
-print(json.dumps([len(used), found.gain.tolist(), found.q.tolist()]))
-"""
-
-
-@SLOW
-def test_two_devices_find_what_one_finds():
-    p = np.random.default_rng(3).dirichlet(np.ones(8), 3)
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    printed = subprocess.check_output(
-        [sys.executable, "-c", ON_DEVICES, json.dumps(p.tolist())],
-        env=os.environ | flags,
-    )
-    expected = search(qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), p, num_starts=8)
-    devices, gain, q = json.loads(printed)
-    assert devices == 2
-    # Rounding moves where a search ends, by the square root of what it moves the gain.
-    np.testing.assert_allclose(gain, expected.gain, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(q, expected.q, rtol=0, atol=1e-5)
-    assert min(gain) > 1e-3
 
 
 # --- The searched frontier, and the paper's method ------------------------------------

@@ -5,9 +5,10 @@ Qualities take (texts, p) and give the score of each text; diversities take (tex
 """
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
+from models import seen_sets
 
 
 def texts_of(words, length):
@@ -45,18 +46,8 @@ def bleu(text, references, order):
 
 
 def sets_drawn(p, number):
-    """The chance of each set of different texts among so many draws.
-
-    A set S is drawn with chance sum over T in S of (-1)^|S - T| P(T)^number.
-    """
-    for size in range(1, min(number, len(p)) + 1):
-        for drawn in combinations(range(len(p)), size):
-            chance = 0.0
-            for few in range(1, size + 1):
-                for kept in combinations(drawn, few):
-                    total = sum(p[i] for i in kept)
-                    chance += (-1) ** (size - few) * total**number
-            yield drawn, chance
+    """The chance of each set of different texts among so many draws."""
+    return [(sorted(drawn), x) for drawn, x in seen_sets(p, number).items()]
 
 
 def expected_bleu(texts, p, order, number):
