@@ -24,6 +24,7 @@ from qdtheory.bleu_formula import bleu_of_matches, matches
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 SLOW = pytest.mark.slow
+DIGITS = st.integers(1, 9)
 
 
 # --- The formula ----------------------------------------------------------------------
@@ -34,11 +35,7 @@ def test_no_text_scores_nothing():
 
 
 @pytest.mark.claim("N7.8")
-@given(
-    st.sets(st.integers(1, 9), min_size=1),
-    st.integers(1, 9),
-    st.randoms(use_true_random=False),
-)
+@given(st.sets(DIGITS, min_size=1), DIGITS, st.randoms(use_true_random=False))
 def test_closest_length_is_the_first_by_closeness(lengths, size, random):
     order = _by_closeness(tuple(sorted(lengths)), size)
     chosen = random.choices(order, k=5)
@@ -145,10 +142,6 @@ def test_order_of_the_whole_text_is_membership():
 @pytest.mark.claim("N7.16", "N7.23")
 def test_a_reference_harms_only_by_its_length_and_all_texts_are_enough():
     rng, harmed = np.random.default_rng(7), 0
-    for _ in range(200):
-        candidate, *references = rng.integers(3, size=(5, 6)).tolist()
-        scores = [sentence_bleu(candidate, references[:n], 3) for n in range(1, 5)]
-        assert np.diff(scores).min() >= -1e-15
     for c, r, s in itertools.product(sentences(qd.TextSpace(2, (1, 3, 4))), repeat=3):
         change = sentence_bleu(c, [r, s], 1) - sentence_bleu(c, [r], 1)
         closest = [nltk.closest_ref_length(refs, len(c)) for refs in ([r], [r, s])]

@@ -1,7 +1,6 @@
 """QDisc: exact, bounded and searched, by referees that share nothing with them."""
 
 import dataclasses
-from contextlib import suppress
 from functools import partial
 
 import jax.numpy as jnp
@@ -15,7 +14,6 @@ from models import (
     oracle,
     repeated,
     searched,
-    spread,
 )
 
 import qdtheory as qd
@@ -127,7 +125,8 @@ def test_code_that_is_not_smooth_is_searched():
     p, knots = np.array([0.6, 0.3, 0.1]), jnp.linspace(0.0, 1.0, 3001)
     pair = qd.SeparablePair("LL", lambda x: jnp.interp(x, knots, -(knots**2)))
     found, proved = (qd.quality_discrepancy(x, p) for x in (pair, qd.LL_NRR))
-    assert (found.status, found.reason[:11]) == ("lower_bound", "A search of")
+    assert found.status == "lower_bound"
+    assert "A search of" in found.reason
     assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-4)
 
 
@@ -199,10 +198,6 @@ def of_sums(f, g):
     yield qd.SeparablePair(f, g), P[order], 1.0, order
 
 
-def of_halves(q):
-    return spread(jnp.asarray(q).reshape(-1, 2).sum(axis=1))
-
-
 def of_concave(value):
     scores, order = jnp.array([0.3, -0.1, 0.9, 0.2]), np.array([2, 3, 1, 0])
 
@@ -241,7 +236,6 @@ CERTIFIED = partial(qd.quality_discrepancy, method="certified")
         (qd.quality_discrepancy, of_sums("log(x)", "-x**2"), "exact"),
         (qd.quality_discrepancy, of_sums("x", "-2*x**2 + x**3"), "exact"),
         (qd.quality_discrepancy, of_concave(entropy), "lower_bound"),  # V is code
-        (qd.quality_discrepancy, of_concave(of_halves), "lower_bound"),
         (bounded, of_bleu(1, 2, 3), "certified"),
         (bounded, of_bleu(2, 2, 1), "certified"),
         (bounded, of_bleu(2, 2, 2), "certified"),
@@ -330,9 +324,6 @@ def test_another_formula_gets_the_plain_answer_or_no_seal(f, g, word, way):
         assert found.qdisc == pytest.approx(exact.qdisc, abs=1e-7)
     judged, other = (qd.check_compatibility(x).compatible for x in pairs)
     assert other in (judged, None)
-    with suppress(ValueError):  # 64 bits do not determine it
-        model, same = (np.asarray(qd.pareto_optimum(x, p, -0.7).q) for x in pairs)
-        np.testing.assert_allclose(model, same, atol=1e-7)
 
 
 # --- Certified: for its own problem alone, with all that is said anew -----------------
@@ -472,8 +463,6 @@ def test_nonlinear_quality_and_a_class_jax_does_not_know():
     feasible = (q[2] >= 0) & ((q**2).sum(axis=0) <= (p**2).sum())
     best = quality[feasible].max() - float(Own().quality(p, p))
     assert found.qdisc == pytest.approx(best, abs=1e-5)
-    size = quality[q[2] >= 0].max() - quality[333:335, 333:335].max()
-    assert found.quality_range == pytest.approx(size, abs=1e-3)
 
 
 @SLOW

