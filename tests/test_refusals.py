@@ -113,11 +113,9 @@ SPACES = [
     ("vocab_size must be at least 1, got 0", T, 0, 3),
     ("length must be at least 1, got 0", T, 2, 0),
     (r"lengths must increase, got \(\)", T, 2, ()),
-    (r"increase, got \(2, 1\); sort", T, 2, (2, 1)),
     (r"\(2, 2\); sort them, each once", T, 2, (2, 2)),
     (r"n must lie in \[1, 3\], got 0", SPACE.ngrams, 0),
     ("q must have 8 entries, got 3", SPACE.ngram_counts, P, 1),
-    ("q must have 8 entries", SPACE.ngram_distribution, P, 1),
     ("n must lie in", SPACE.ngram_distribution, U8, 4),
     ("shorter than n.*a smaller n", MIXED.ngram_distribution, POINT, 2),
     (r"3 tokens .*shape \(2,\)", SPACE.index, np.array([0, 1])),
@@ -140,9 +138,7 @@ SPACES = [
 CLOSED_OVER = jnp.array(POINT)
 DISTRIBUTIONS = [
     ("all zero", qd.normalize, np.zeros(3)),
-    ("nonnegative, got -1", qd.normalize, [3, -1]),
     ("beta must be .* at least 0, got -1", qd.temper, P, -1.0),
-    ("beta must be finite", qd.temper, P, np.inf),
     (r"lie in \[0, 1\], got 1.5", qd.mix, P, U3, 1.5),
     ("num_samples must be at least 1", qd.sample, KEY, P, 0),
     ("one vector", jax.vmap(qd.entropy), np.ones((2, 2, 2))),
@@ -160,7 +156,7 @@ PAIRS = [
     ("k must be at least 2, got 1", qd.pairs.distinct_k_pair, 1),
     ("num_references must be at least 1", qd.pairs.distinct_k_pair, 3, 0),
     (r"one score a text, shape \(3,\)", scored([1, 2]).quality, P, P),
-    (r"shape \(N,\), got shape \(1, 2\)", scored, [[1, 2]]),
+
     ("minus infinity, got nan for text 1", scored, [1, np.nan]),
     (r"shape \(3,\), got shape \(2,\)", SHORT.quality, P, P),
     *(
@@ -170,7 +166,7 @@ PAIRS = [
         )
     ),
     ("square matrix with a row and a column", qd.KernelPair, np.ones((2, 3))),
-    (r"got shape \(0, 0\)", qd.KernelPair, np.ones((0, 0))),
+
     (r"finite, got nan at \[1, 1\]", qd.KernelPair, np.diag([1.0, np.nan])),
     (r"symmetric, got 0.5 at \[0, 1\]", qd.KernelPair, np.array([[1, 0.5], [0.4, 1]])),
     ("q must have 3 entries, got 4", KERNEL.quality, U4, P),
@@ -184,14 +180,13 @@ PAIRS = [
     ("max_order must be at least 1, got 0", qd.expected_bleu, MIXED, U6, U6, 0),
     ("None or \"epsilon\", got 'add'", qd.expected_bleu, MIXED, U6, U6, 2, 2, "add"),
     ("q must have 6 entries, got 8", qd.expected_bleu, MIXED, U8, U6),
-    ("p must have 6 entries, got 8", qd.expected_bleu, MIXED, U6, U8),
+
     ("BLEU table alone would take", qd.BleuPair, T(5, 8)),
     ("texts of 63 n-grams and lengths", bleu_table, T(1, 12), 7),
 ]  # fmt: skip
 FLAT = [
     (qd.Tsallis(20.0), "too flat near 0|linear"),
     ("CR", "it is linear"),
-    (lambda x: -(jnp.maximum(x - 0.3, 0) ** 2), "linear"),
     (lambda x: x**2, "rises"),
     (single_token_bleu_pair(2, 5).g, "strictly concave"),
 ]
@@ -202,7 +197,7 @@ FRONTIERS = [
     ("resolution", qd.check_rationality, qd.CR_NRR, 2),
     ("at most 0, got 0.5; .*al", qd.pareto_optimum, qd.LL_SE, P, 0.5),
 
-    ("nonnegative", qd.pareto_optimum, scored(jnp.sqrt), -P, -1.0),
+
     (r"finite or -inf; .*NaN or \+inf", qd.pareto_frontier, scored(lambda p: p / 0), P),
     ("every text has score -inf", qd.pareto_frontier, scored(lambda p: -p / 0), P),
     ("num_points .*least 3", qd.pareto_frontier, qd.LL_SE, P, 2),
@@ -243,7 +238,6 @@ NOWHERE = qd.FunctionPair(lambda q, p: q @ jnp.log(p - p), lambda q: -(q @ q))
 VERDICTS = [
     ("pass p or num_texts", qd.check_compatibility, kernel_pair(np.eye(3))),
     ("positive", qd.check_compatibility, qd.LL_SE, [0.5, 0.5, 0.0]),
-    ("have 3 entries", partial(qd.check, "LL-SE", p=HALVES, num_texts=3)),
     ("grad U is not finite at P_i = 0.5", qd.check_compatibility, NOWHERE, HALVES),
     ("U or V is not finite at P", of_size, 4, qd.FunctionPair(product_of, undefined)),
     ("^f is not finite at x = 1e-06; .* smooth", judged, "log(x - 0.5)", "-x**2"),
@@ -276,7 +270,6 @@ DISCREPANCIES = [
     ("diversity has gradient 0", solve, qd.FunctionPair(LL, in_steps), FALLING),
     ("one of ascent, sgd, got", partial(search, method="adam"), qd.LL_SE, P),
     ("at least 4, got 2", partial(search, num_starts=2), qd.LL_SE, P),
-    ("p must sum to 1", search, qd.LL_SE, np.stack([P, 2 * P])),
     ("one vector, got shape", search, qd.LL_SE, P[None, None]),
     ("finite, got -inf", search, scored([-np.inf, 0]), HALVES),
     ("finite and at least 3, got 2", search_frontier, KERNEL, U3, 2),
@@ -319,7 +312,7 @@ def changed(at, change):
 
 MODELS = [
     ("vocab_size must be at least 1", random_model, 0),
-    ("embedding_size must be", random_model, 2, 0),
+
     ("hidden_size must be at least", random_model, 2, 3, 0),
     ("sigma must be positive .*got 0", random_model, 2, 3, 3, 0.0),
 
@@ -350,13 +343,13 @@ MODELS = [
     ("end token is not c", ENDING.probabilities, T(3, 1)),
     ("without an end token", ENDING.probabilities, MIXED, 1.0, HALVES),
     ("length must be at least 1, got 0", MODEL.sample, KEY, 3, 0),
-    ("temperature must be positive", MODEL.sample, KEY, 3, 3, -1.0),
+
     (r"table.*\(2,\)", MODEL.log_probability, np.array([0, 1])),
     ("got -2", MODEL.log_probability, np.array([[0, -2]])),
     ("without -1", MODEL.log_probability, np.array([[0, -1]])),
     ("at least one", ENDING.log_probability, np.array([[-1, -1]])),
     ("only after", ENDING.log_probability, np.array([[0, -1, 1]])),
-    (r"0 \.\. 1, got 2", ENDING.log_probability, np.array([[0, 2]])),
+
 ]  # fmt: skip
 NO_PAIR = "^pair must be a pair, such as qd.LL_SE"
 CODE = [
@@ -365,12 +358,12 @@ CODE = [
 ]
 TYPES = [
     ("must be an integer, got 2.0", T, 2.0, 3),
-    ("a length must be an integer, got 3.0", T, 2, 3.0),
+
     ("one length or a tuple", T, 2, [1, 2]),
 
     ("integers", SPACE.index, np.zeros(3)),
     ("integers", MODEL.log_probability, np.zeros((2, 3))),
-    ("numbers, got bool", jax.jit(qd.entropy), np.ones(2, bool)),
+
     ("beta must be a number, got 'cat'", qd.temper, P, "cat"),
 
     ("space must be a space of texts, such as qd.T", qd.oracle, 4, 3),
@@ -394,7 +387,7 @@ TYPES = [
 
     ("is a pair: leave the diversity out", qd.check, qd.LL_SE, "NRR"),
     ("goes with a function diversity", qd.check, lambda q, p: q @ p, "NRR"),
-    ("a quality and a diversity; got 3 alone", qd.check, 3),
+
 ]  # fmt: skip
 TABLE = [
     *(SPACES + DISTRIBUTIONS + PAIRS + FRONTIERS + VERDICTS + DISCREPANCIES + NAMES),
