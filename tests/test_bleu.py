@@ -354,16 +354,6 @@ def test_references_without_replacement(n):
     assert np.mean(direct) - float(powers.mean()) > 5e-3
 
 
-def test_one_compiled_function_serves_any_number_of_references():
-    table = bleu_table(qd.TextSpace(2, 3), 2)
-    compiled = jax.jit(lambda table, p, n: text_bleu(table, p, n))
-    p = np.random.default_rng(3).dirichlet(np.ones(8))
-    for n in (1, 2, 1000):
-        values = compiled(table, p, float(n))
-        np.testing.assert_allclose(values, text_bleu(table, p, n), rtol=1e-13)
-    assert compiled._cache_size() == 1
-
-
 @pytest.mark.parametrize("num_references", [1, 2])
 def test_second_derivatives_at_a_point_mass(num_references):
     # Where chances are 0 the powers' derivatives are 0, not 0 / 0.

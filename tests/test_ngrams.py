@@ -308,21 +308,10 @@ def test_cnd_is_at_most_kl(seed, space, width):
 
 
 # --- MS-Jaccard and Distinct-n --------------------------------------------------------
-@pytest.mark.parametrize("space", [SPACES[i] for i in (0, 4, 5)], ids=str)
-def test_ms_jaccard_agrees_with_counting(space):
-    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    orders, indices = np.arange(1, space.max_length + 1), []
-    for n in orders:
-        c, d = (counts_of_texts(space, n) @ x for x in (q, p))
-        indices.append(np.minimum(c, d).sum() / np.maximum(c, d).sum())
-    means = np.cumprod(indices) ** (1 / orders)
-    for models in ((q, p), (p, q)):
-        found = qd.ms_jaccard(space, *models, space.max_length)
-        np.testing.assert_allclose(found, means, rtol=50 * EPS)
 
 
 @pytest.mark.claim("N13.4")
-@pytest.mark.parametrize("space", [SPACES[0], SPACES[4]], ids=str)
+@pytest.mark.parametrize("space", [SPACES[i] for i in (0, 4, 5)], ids=str)
 def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(space):
     counts = np.random.default_rng(3).multinomial(50, draw(1, space.num_texts), size=2)
     texts = [[*map(str, text)] for text in sentences(space)]
@@ -481,16 +470,6 @@ def held_by(space, n):
     return [frozenset(row) for row in space.ngrams(n).tolist()]
 
 
-def chance_of_set(held, p, r, target):
-    """That r texts hold these n-grams, by inclusion and exclusion over subsets."""
-    total = 0.0
-    for size in range(len(target) + 1):
-        for subset in map(frozenset, combinations(sorted(target), size)):
-            stays = sum(x for x, grams in zip(p, held, strict=True) if grams <= subset)
-            total += (-1) ** (len(target) - size) * stays**r
-    return total
-
-
 @pytest.mark.claim("N9.17", "N9.18")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3), (3, 8)])
@@ -498,11 +477,9 @@ def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
     q, p = draw(7, space.num_texts), draw(8, space.num_texts)
     held = held_by(space, n)
     ours, theirs = seen_sets(q, s, held), seen_sets(p, r, held)
-    chances = {seen: chance_of_set(held, p, r, seen) for seen in theirs}
-    np.testing.assert_allclose([*chances.values()], [*theirs.values()], atol=1e-13)
     finite = sum(
         chance * sum(x for x, grams in zip(q, held, strict=True) if grams <= seen) ** s
-        for seen, chance in chances.items()
+        for seen, chance in theirs.items()
     )
     listed = product(ours.items(), theirs.items())
     direct = sum(x * y for (a, x), (b, y) in listed if a <= b)

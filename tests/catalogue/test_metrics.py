@@ -225,8 +225,7 @@ def test_where_the_table_says_that_every_p_is_beaten_all_are():
     for kernel in (*curved, *(pair.kernel for pair in beaten)):
         assert qd.kernel_criterion(kernel).all_dominated
     # And not in the spaces that it leaves out.
-    kept = [subsequences(2, 3), subsequences(3, 2), *(edits(v, 2) for v in (2, 3, 4))]
-    for pair in kept:
+    for pair in (subsequences(2, 3), edits(4, 2)):
         assert qd.kernel_criterion(pair.kernel).compatible
     assert not qd.kernel_criterion(edits(2, 3).kernel).all_dominated
 
