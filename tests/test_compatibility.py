@@ -96,10 +96,7 @@ def test_a_metric_that_ranks_nothing_is_named(f, g):
 
 
 # --- Code, and one P ------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "pair",
-    [bumpy_pair(), sine_pair()],
-)
+@pytest.mark.parametrize("pair", [bumpy_pair(), sine_pair()])
 def test_code_is_beaten(pair):
     assert beaten(pair).w0 is None
 
