@@ -135,21 +135,17 @@ def test_a_kernel_beaten_elsewhere_is_undecided_at_a_p_that_nothing_near_beats()
 def test_pairs_of_classes_and_ngrams_are_settled_on_them_or_at_a_given_p():
     space, classes = qd.TextSpace(2, 3), [0, 1, 0, 2, 2, 3, 0, 1]
     p = np.random.default_rng(4).dirichlet(np.ones(8))
-    for real in (p, None):
-        for pair, on in (
-            (qd.pairs.ngram_pair(space, 2), "On the 2-grams: Theorem 3"),
-            (qd.PooledPair(qd.LL_SE, classes), "On the classes: Theorem 3"),
-        ):
-            verdict = check_compatibility(pair, real)
-            assert verdict.compatible
-            assert verdict.reason.startswith(on)
-    for pair in (
-        qd.pairs.ngram_pair(space, 2, qd.LL_NRR),
-        qd.PooledPair(qd.LL_NRR, classes),
-        qd.BleuPair(space, 2, 2, 2),
-    ):
+    fitting, others = (
+        [qd.pairs.ngram_pair(space, 2, base), qd.PooledPair(base, classes)]
+        for base in (qd.LL_SE, qd.LL_NRR)
+    )
+    for (pair, on), real in product(zip(fitting, ("2-grams", "classes")), (p, None)):
+        verdict = check_compatibility(pair, real)
+        assert verdict.compatible
+        assert verdict.reason.startswith(f"On the {on}: Theorem 3")
+    for pair in (*others, qd.BleuPair(space, 2, 2, 2)):
         np.testing.assert_allclose(beaten(pair, p).witness.p, p, atol=1e-15)
-    beaten(qd.PooledPair(qd.LL_NRR, classes))
+    beaten(others[1])
 
 
 def test_an_f_that_is_flat_over_a_stretch():

@@ -234,7 +234,7 @@ def counted_kernel(texts, order):
 @pytest.mark.claim("N16.28", "N25.23")
 @pytest.mark.parametrize("length", range(1, 6))
 def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(length):
-    assert bleu_kernel(qd.TextSpace(1, length), 1).tolist() == [[1]]
+
     texts = list(product("ab", repeat=length))
     for order in range(1, length + 1):
         kernel = counted_kernel(texts, order)
