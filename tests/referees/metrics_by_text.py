@@ -5,10 +5,9 @@ Qualities take (texts, p) and give the score of each text; diversities take (tex
 """
 
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
-from models import seen_sets
 
 
 def texts_of(words, length):
@@ -45,9 +44,18 @@ def bleu(text, references, order):
     return value ** (1 / order)
 
 
+def subsets(items, most):
+    return (x for size in range(1, most + 1) for x in combinations(items, size))
+
+
 def sets_drawn(p, number):
-    """The chance of each set of different texts among so many draws."""
-    return [(sorted(drawn), x) for drawn, x in seen_sets(p, number).items()]
+    """The chance of each set of different texts among so many draws.
+
+    A set S is drawn with chance sum over T in S of (-1)^|S - T| P(T)^number.
+    """
+    for drawn in subsets(range(len(p)), min(number, len(p))):
+        parts = [(len(x), sum(p[i] for i in x)) for x in subsets(drawn, len(drawn))]
+        yield drawn, sum((-1) ** (len(drawn) - k) * x**number for k, x in parts)
 
 
 def expected_bleu(texts, p, order, number):
