@@ -305,8 +305,7 @@ def test_weights_of_the_sets_around_some_references_add_up_to_bleu(space, order)
 
 
 SETS = [(4, 3, 1, 13), (4, 3, 2, 155), (4, 3, 3, 65)]
-MANY_SETS = [(4, 4, 2, 963), (4, 4, 3, 1255), (5, 4, 2, 2301), (4, 5, 2, 5427)]
-MANY_SETS += [(2, 6, 4, 1781)]
+MANY_SETS = [(4, 4, 3, 1255), (5, 4, 2, 2301), (4, 5, 2, 5427), (2, 6, 4, 1781)]
 
 
 @pytest.mark.claim("N7.6", "N7.7", "N7.24")

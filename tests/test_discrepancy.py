@@ -170,7 +170,6 @@ UNITS = [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 # Constants and lines, which cost up to three digits, and factors.
 CHANGES = [(c, 0, d, "") for c, d in UNITS]
 CHANGES += [(1, 1e3, 1, ""), (1, -0.3, 1, "+ 3"), (1, 0, 1, "+ 1000*x")]
-CHANGES += [(1, 50, 1, "- 30*x + 2")]
 
 
 def of_sums(f, g):

@@ -236,7 +236,6 @@ def test_which_pairs_are_rational(f, g, rational):
 RATIONAL = {
     "LL-SE": qd.LL_SE,
     "CR-NRR": qd.CR_NRR,
-    "CR-Tsallis(0.5)": with_cr(qd.Tsallis(0.5)),
     "four candidates": qd.pairs.single_token_bleu_pair(2, 3),
     "cubic": qd.SeparablePair("LL", partial(cubic, -2.0, 1.0)),
     "f falls beyond .5": qd.SeparablePair(partial(falling, 0.5), "SE"),

@@ -44,7 +44,6 @@ def scored(scores):
 VECTORS = {
     "negative": ([1.5, -0.5, 0.0], ValueError, "nonnegative, got -0.5 at index 1"),
     "nan": ([0.5, np.nan, 0.5], ValueError, "finite, got nan at index 1"),
-    "infinite": ([0.5, np.inf, 0.5], ValueError, "finite, got inf at index 1"),
     "unnormalised": ([0.5, 0.5, 0.1], ValueError, r"sum to 1, got 1.1; .*normalize\("),
     "wrong length": ([0.25] * 4, ValueError, "must have 3 entries, got 4"),
     "empty": ([], ValueError, "is empty"),
@@ -56,7 +55,6 @@ VECTORS = {
     "list of text": (["a", "b", "c"], TypeError, "real numbers, got <U1"),
     "list of lists": ([[0.5, 0.5], [1.0]], TypeError, "got a list of list"),
     "none": (None, TypeError, "list of real numbers, got NoneType; .*numpy.asarray"),
-    "set": ({0.5, 0.3, 0.2}, TypeError, "list of real numbers, got set"),
 }
 DIVERGENCES = "total_variation", "hellinger_distance", "bhattacharyya_distance"
 # Each takes the vector beside a good distribution over 3 texts.
