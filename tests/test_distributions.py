@@ -191,14 +191,16 @@ def test_a_seal_says_that_it_rests_on_a_divided_distribution(seal):
     assert dataclasses.replace(found, reason=expected.reason) == expected
 
 
-# In 64 bits without a switch, in what is the library's own; and with it turned off.
+# A step of a user in float32 before and after the library computes; then its calls, in
+# 64 bits without a switch and with it turned off.
 OF_A_USER = """
 import jax, qdtheory as qd
+from jax import numpy as jnp
 qd.text.evaluate({'a': ['x'] * 3}, ['x'] * 3, 1)
-print(jax.numpy.ones(1).dtype)
-p = [0.4, 0.3, 0.2, 0.1]
+x, step = jnp.arange(12.0) / 7, jax.jit(lambda x: jnp.square(jnp.sin(x)).mean())
+p, before = [0.4, 0.3, 0.2, 0.1], step(x)
 print(qd.entropy(p).dtype, qd.quality_discrepancy(qd.LL_NRR, p).q.dtype)
-print(jax.numpy.ones(1).dtype)
+print(before.dtype, step(x).dtype, step(x) == before)
 space, lstm, p, refused = qd.TextSpace(2, 1), qd.LSTMLanguageModel, [0.5, 0.5], 0
 jax.config.update("jax_enable_x64", False)
 print(qd.functions.LL(0.5).dtype)
@@ -223,7 +225,7 @@ print(refused)
 def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before():
     command = [sys.executable, "-c", OF_A_USER]
     done = subprocess.run(command, capture_output=True, text=True)
-    expected = "float32\nfloat64 float64\nfloat32\nfloat32\n15\n"
+    expected = "float64 float64\nfloat32 float32 True\nfloat32\n15\n"
     assert done.stdout == expected, done.stderr
 
 
