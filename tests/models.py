@@ -194,22 +194,6 @@ def kernel_pair(kernel):
     return qd.FunctionPair(lambda q, p: q @ kernel @ p, lambda q: -(q @ kernel @ q))
 
 
-def assert_beats(pair, witness, quality=None, diversity=None):
-    """The witness holds, with the metrics computed by plain NumPy if given."""
-    p, q = np.asarray(witness.p), np.asarray(witness.q)
-    for x in (p, q):
-        assert x.min() >= 0
-        assert abs(x.sum() - 1) <= 1e-12
-    quality = quality or (lambda q, p: float(pair.quality(q, p)))
-    diversity = diversity or (lambda q: float(pair.diversity(q)))
-    gains = quality(q, p) - quality(p, p), diversity(q) - diversity(p)
-    assert min(gains) > 0
-    # Two sums of the same terms in another order.
-    np.testing.assert_allclose(
-        gains, (witness.quality_gain, witness.diversity_gain), rtol=1e-3, atol=1e-13
-    )
-
-
 # -- scalar functions and their sums ------------------------------------------------
 
 
@@ -217,7 +201,17 @@ def beaten(pair, p=None, **options):
     """The verdict on a pair, which has to be "incompatible", with a sound witness."""
     verdict = qd.check_compatibility(pair, p, **options)
     assert verdict.compatible is False
-    assert_beats(pair, verdict.witness)
+    witness = verdict.witness
+    p, q = np.asarray(witness.p), np.asarray(witness.q)
+    for x in (p, q):
+        assert x.min() >= 0
+        assert abs(x.sum() - 1) <= 1e-12
+    gains = pair.quality(q, p) - pair.quality(p, p), pair.diversity(q)
+    gains = float(gains[0]), float(gains[1] - pair.diversity(p))
+    assert min(gains) > 0
+    expected = witness.quality_gain, witness.diversity_gain
+    # Two sums of the same terms in another order.
+    np.testing.assert_allclose(gains, expected, rtol=1e-3, atol=1e-13)
     return verdict
 
 

@@ -14,60 +14,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
-from lab import metrics
-from models import assert_slope, oracle, sentence_bleu, sentences
+from models import oracle, sentence_bleu, sentences
 from nltk.translate import bleu_score as nltk
 from referees.enumerated_batches import batches
 
 import qdtheory as qd
-from qdtheory.bleu import _by_closeness, _clipped_counts, bleu_table, text_bleu
-from qdtheory.bleu_formula import bleu_of_matches, closest_length, matches
+from qdtheory.bleu import _by_closeness, bleu_table, text_bleu
+from qdtheory.bleu_formula import bleu_of_matches, matches
 
 pytestmark = pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 SLOW = pytest.mark.slow
+DIGITS = st.integers(1, 9)
 
 
 # --- The formula ----------------------------------------------------------------------
-texts = st.lists(st.integers(0, 2), min_size=1, max_size=6)
-
-
-def clipped_by_lists(candidate, references, n):
-    """Clipped matches of order n, counted in lists."""
-
-    def grams(text):
-        return [tuple(text[i : i + n]) for i in range(len(text) - n + 1)]
-
-    return sum(
-        min(grams(candidate).count(g), max(grams(r).count(g) for r in references))
-        for g in {*grams(candidate)}
-    )
-
-
-@given(texts, st.lists(texts, min_size=1, max_size=3), st.none() | st.just("epsilon"))
-def test_the_formula_is_that_of_nltk(candidate, references, smoothing):
-    counts = [[clipped_by_lists(candidate, references, n)] for n in (1, 2, 3)]
-    size, lengths = np.array([len(candidate)]), np.unique([len(r) for r in references])
-    found = matches(np.array(counts), size, closest_length(size, lengths))
-    for n, (score,) in enumerate(bleu_of_matches(found, smoothing), start=1):
-        theirs = sentence_bleu(candidate, references, n, smoothing)
-        # Without smoothing NLTK puts the smallest float for a count of 0.
-        assert score == pytest.approx(theirs if theirs > 1e-50 else 0, abs=1e-14)
-
-
-def test_of_two_lengths_equally_close_the_shorter_counts_and_no_text_scores_nothing():
-    assert closest_length(np.array([4]), np.array([3, 5])).tolist() == [3]
-    assert closest_length(np.array([4]), np.array([5])).tolist() == [5]
+def test_no_text_scores_nothing():
     nothing = matches(np.zeros((2, 1)), np.array([0]), np.array([3]))
     for smoothing in (None, "epsilon"):
         assert bleu_of_matches(nothing, smoothing).tolist() == [[0], [0]]
 
 
 @pytest.mark.claim("N7.8")
-@given(
-    st.sets(st.integers(1, 9), min_size=1),
-    st.integers(1, 9),
-    st.randoms(use_true_random=False),
-)
+@given(st.sets(DIGITS, min_size=1), DIGITS, st.randoms(use_true_random=False))
 def test_closest_length_is_the_first_by_closeness(lengths, size, random):
     order = _by_closeness(tuple(sorted(lengths)), size)
     chosen = random.choices(order, k=5)
@@ -93,12 +61,12 @@ def mean(tensor, q, p):
     return tensor @ q
 
 
-FEW = [(3, 2, 2), (2, (1, 2), 3)]
+FEW = [(3, 2, 2), (2, (1, 2), 3), (1, (1, 2, 3, 5), 2)]
 MANY = [*((2, 3, n) for n in (1, 2, 3)), *((2, (1, 2, 3), n) for n in (1, 2))]
-MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2), (1, (1, 2, 4, 5), 2)]
+MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2)]
 
 
-@pytest.mark.claim("N7.9", "N7.20")
+@pytest.mark.claim("N7.9", "N7.19", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"),
@@ -118,24 +86,22 @@ def test_equals_the_sum_over_all_tuples(vocab_size, lengths, num_references, smo
 
 
 @pytest.mark.claim("N7.15")
-def test_gradients_equal_those_of_the_sum_over_all_tuples():
-    space = qd.TextSpace(2, (1, 3))
-    tensor = jnp.asarray(nltk_tensor(space, 2, 2))
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize("number", [1, 2])
+def test_derivatives_equal_those_of_the_sum_over_all_tuples(number):
+    space, rng = qd.TextSpace(2, (1, 3)), np.random.default_rng(1)
+    tensor = jnp.asarray(nltk_tensor(space, 2, number))
     q, p = (jnp.asarray(x) for x in rng.dirichlet(np.ones(space.num_texts), 2))
-    # At a zero of p too: powers of 0 have finite derivatives.
-    for real in (p, p.at[:3].set(0.0)):
-        exact, tuples = (
-            jax.grad(value, argnums=(0, 1))(q, real)
-            for value in (
-                lambda q, p: q @ text_bleu(bleu_table(space, 2), p, 2),
-                lambda q, p: mean(tensor, q, p),
+    # At zeros of p too, where powers have finite derivatives.
+    for real in (p, p.at[:3].set(0.0), jnp.eye(q.size)[1]):
+        for order in (jax.jacobian, jax.hessian):
+            ours, theirs = (
+                np.concatenate(jax.tree.leaves(order(value, (0, 1))(q, real)))
+                for value in (
+                    lambda q, p: q @ text_bleu(bleu_table(space, 2), p, number),
+                    lambda q, p: mean(tensor, q, p),
+                )
             )
-        )
-        for ours, theirs in zip(exact, tuples, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
-    d = jnp.asarray(rng.normal(size=q.size))
-    assert_slope(qd.BleuPair(space, 2, 2, 3).diversity, q, d - d.mean(), atol=0)
 
 
 @pytest.mark.claim("N7.14")
@@ -151,22 +117,6 @@ def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
         total += chance * np.mean(scores)
     exact = float(qd.expected_self_bleu(space, q, 2, size - 1)[1])
     assert exact == pytest.approx(total, abs=1e-13)
-
-
-@pytest.mark.claim("N7.19")
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_lengths_alone(n):
-    # One token: a reference is its length, and so is its number less one.
-    space = qd.TextSpace(1, (1, 2, 3, 4, 5))
-    p = np.random.default_rng(8).dirichlet(np.ones(5))
-    values = text_bleu(bleu_table(space, 1), p, n)
-    for size in range(1, 6):
-        total = 0.0
-        for lengths in itertools.product(range(1, 6), repeat=n):
-            closest = min(lengths, key=lambda m: (abs(m - size), m))
-            score = min(size, max(lengths)) / size * min(1, np.exp(1 - closest / size))
-            total += score * prod(p[m - 1] for m in lengths)
-        assert abs(values[size - 1] - total) <= 1e-13
 
 
 @pytest.mark.claim("N7.12")
@@ -192,10 +142,6 @@ def test_order_of_the_whole_text_is_membership():
 @pytest.mark.claim("N7.16", "N7.23")
 def test_a_reference_harms_only_by_its_length_and_all_texts_are_enough():
     rng, harmed = np.random.default_rng(7), 0
-    for _ in range(200):
-        candidate, *references = rng.integers(3, size=(5, 6)).tolist()
-        scores = [sentence_bleu(candidate, references[:n], 3) for n in range(1, 5)]
-        assert np.diff(scores).min() >= -1e-15
     for c, r, s in itertools.product(sentences(qd.TextSpace(2, (1, 3, 4))), repeat=3):
         change = sentence_bleu(c, [r, s], 1) - sentence_bleu(c, [r], 1)
         closest = [nltk.closest_ref_length(refs, len(c)) for refs in ([r], [r, s])]
@@ -235,9 +181,6 @@ def test_pooled_bleu_is_a_polynomial_of_the_number_of_candidates():
     assert np.abs(np.diff(along(means), 2)).max() <= 1e-14
     exact = float(qd.expected_bleu(space, a, p, 2, 2)[1])
     assert exact == pytest.approx(along(means)[0], abs=1e-14)
-    corpus = float(metrics.expected_corpus_bleu(space, a, p, 2, 2, num_candidates=3)[1])
-    assert corpus == pytest.approx(along(pooled)[0], abs=1e-14)
-    assert abs(corpus - exact) > 1e-2
 
 
 # --- The table ------------------------------------------------------------------------
@@ -302,43 +245,19 @@ def by_random_walk(space, max_order, candidate, p, num_references):
     )
 
 
-@pytest.mark.claim("N7.1")
-@pytest.mark.parametrize("lengths", [(2, 3, 5), (1, 4)])
-def test_one_candidate_and_one_reference(lengths):
-    space = qd.TextSpace(3, lengths)
-    texts, rng = sentences(space), np.random.default_rng(0)
-    for order in (1, 2, 3):
-        for r in rng.integers(space.num_texts, size=5):
-            one = np.eye(space.num_texts)[r]
-            exact = np.asarray(text_bleu(bleu_table(space, order), one, 1.0))
-            for c in rng.integers(space.num_texts, size=60):
-                theirs = sentence_bleu(texts[c], [texts[r]], order)
-                assert abs(exact[c] - theirs) <= 1e-13
-
-
-@pytest.mark.claim("N7.2")
-def test_bits_of_several_references_are_or_ed():
-    space, rng = qd.TextSpace(3, (2, 4, 5)), np.random.default_rng(1)
-    texts = sentences(space)
-    for c in rng.integers(space.num_texts, size=20):
-        bits, segments = _clipped_counts(space, 3, int(c))
-        for chosen in rng.integers(space.num_texts, size=(20, 4)):
-            union = int(reduce(np.bitwise_or, bits[chosen]))
-            for n, (start, size) in enumerate(segments[:3], start=1):
-                count = (union >> start & ((1 << size) - 1)).bit_count()
-                references = [texts[r] for r in chosen]
-                precision = nltk.modified_precision(references, texts[c], n)
-                assert count == precision.numerator
-
-
-@pytest.mark.claim("N7.3")
-def test_chance_that_all_references_lie_in_a_set():
+@pytest.mark.claim("N7.2", "N7.3")
+def test_counts_of_references_are_joined_and_their_chances_are_powers():
     # Exact: with P in thirty-sixths, all chances are integers over 36^n.
     space, parts = qd.TextSpace(2, 3), np.arange(1, 9)
+    texts = sentences(space)
     for candidate, n in itertools.product(range(8), (1, 2, 3)):
         rows = clipped(space, 2, candidate)
         tuples = np.array([*itertools.product(range(8), repeat=n)])
         joins, chances = rows[tuples].max(axis=1), parts[tuples].prod(axis=1)
+        for chosen, join in zip(tuples, joins, strict=True):
+            given = [texts[r] for r in chosen], texts[candidate]
+            theirs = [nltk.modified_precision(*given, m).numerator for m in (1, 2)]
+            assert found(space, 2, candidate, join) == theirs
         for s in np.unique(joins, axis=0):
             inside = parts[(rows <= s).all(axis=1)].sum()
             assert chances[(joins <= s).all(axis=1)].sum() == inside**n
@@ -363,49 +282,30 @@ def test_join_as_a_random_walk(sizes, orders, references, candidates):
         np.testing.assert_allclose(exact[list(candidates)], walks, rtol=0, atol=1e-13)
 
 
-@pytest.mark.claim("N7.5")
-@pytest.mark.parametrize(("vocab_size", "length", "order"), [(3, 3, 2), (2, 5, 4)])
-def test_weights_of_the_sets_around_some_references_add_up_to_bleu(
-    vocab_size, length, order
-):
+@pytest.mark.claim("N7.1", "N7.5", "N7.18")
+@pytest.mark.parametrize(
+    ("space", "order"),
+    [
+        *((qd.TextSpace(3, 3), 2), (qd.TextSpace(2, 5), 4)),
+        *((qd.TextSpace(3, (1, 2, 4)), 3), (qd.TextSpace(2, (2, 3, 5)), 2)),
+    ],
+)
+def test_weights_of_the_sets_around_some_references_add_up_to_bleu(space, order):
     # What Moebius inversion inverts, for any set of references.
-    space = qd.TextSpace(vocab_size, length)
     texts, table = sentences(space), bleu_table(space, order)
     rng = np.random.default_rng(3)
-    for chosen in rng.integers(space.num_texts, size=(20, 3)):
-        sums = sum_by_text(table, sets_of(table)[:, chosen].all(axis=1))
-        theirs = [sentence_bleu(c, [texts[r] for r in chosen], order) for c in texts]
-        np.testing.assert_allclose(sums, theirs, rtol=0, atol=1e-13)
-
-
-def nonzero_sets(space, max_order):
-    """The sets of nonzero weight, by inversion over the joins of each pattern."""
-    sets, patterns = set(), {}
-    for candidate in range(space.num_texts):
-        rows = clipped(space, max_order, candidate)
-        tokens = space.tokens[candidate].tolist()
-        pattern = tuple(map(tokens.index, tokens))
-        if pattern not in patterns:
-            joins = set()
-            for row in map(tuple, np.unique(rows, axis=0).tolist()):
-                joins |= {row} | {tuple(map(max, row, s)) for s in joins}
-            ordered = np.array(sorted(joins, key=sum))
-            counts = [prod(found(space, max_order, candidate, s)) for s in ordered]
-            weights = np.array(counts) ** (1 / max_order)
-            for i in reversed(range(len(ordered))):
-                above = (ordered[i + 1 :] >= ordered[i]).all(axis=1)
-                weights[i] -= weights[i + 1 :][above].sum()
-            kept = np.abs(weights) > 1e-6
-            assert np.abs(weights[~kept]).max(initial=0) < 1e-10  # none is in between
-            patterns[pattern] = ordered[kept]
-        below = (rows <= patterns[pattern][:, None]).all(axis=2)
-        sets.update(row.tobytes() for row in np.packbits(below, axis=1))
-    return sets
+    for number in (1, 3):
+        for chosen in rng.integers(space.num_texts, size=(10, number)):
+            sums = sum_by_text(table, sets_of(table)[:, chosen].all(axis=1))
+            given = [texts[r] for r in chosen]
+            theirs = [sentence_bleu(c, given, order) for c in texts]
+            np.testing.assert_allclose(sums, theirs, rtol=0, atol=1e-13)
+    own = [sum_by_text(table, row)[c] for c, row in enumerate(sets_of(table).T)]
+    np.testing.assert_allclose(own, space.text_lengths >= order, atol=1e-14)
 
 
 SETS = [(4, 3, 1, 13), (4, 3, 2, 155), (4, 3, 3, 65)]
-MANY_SETS = [(4, 4, 2, 963), (4, 4, 3, 1255), (5, 4, 2, 2301), (4, 5, 2, 5427)]
-MANY_SETS += [(2, 6, 4, 1781)]
+MANY_SETS = [(4, 4, 3, 1255), (5, 4, 2, 2301), (4, 5, 2, 5427), (2, 6, 4, 1781)]
 
 
 @pytest.mark.claim("N7.6", "N7.7", "N7.24")
@@ -414,12 +314,15 @@ MANY_SETS += [(2, 6, 4, 1781)]
     [*SETS, *(pytest.param(*row, marks=SLOW) for row in MANY_SETS)],
 )
 def test_sets_of_nonzero_weight(vocab_size, length, order, num_sets):
-    space = qd.TextSpace(vocab_size, length)
-    table = bleu_table(space, order)
+    # That a reference is in one set and in another is independent, so that a sum which
+    # is BLEU has these sets and no others.
+    table = bleu_table(qd.TextSpace(vocab_size, length), order)
     rows = np.packbits(sets_of(table), axis=1)
     assert np.sum(table.sets) == np.sum(sets_of(table))  # the rest of a block is empty
-    assert len(rows) == num_sets
-    assert nonzero_sets(space, order) == {row.tobytes() for row in rows}
+    assert len({row.tobytes() for row in rows}) == len(rows) == num_sets
+    terms = np.stack([table.text, table.set_index])
+    assert np.unique(terms, axis=1).shape == terms.shape
+    assert np.abs(table.weight).min() > 1e-6
 
 
 @pytest.mark.claim("N7.17")
@@ -435,15 +338,6 @@ def test_self_bleu_prefers_a_peaked_distribution_in_the_end(seed):
     assert qd.entropy(peaked) < qd.entropy(uniform) - 1
 
 
-@pytest.mark.claim("N7.18")
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_a_text_against_itself(order):
-    space = qd.TextSpace(3, (1, 2, 4))
-    table = bleu_table(space, order)
-    own = [sum_by_text(table, row)[c] for c, row in enumerate(sets_of(table).T)]
-    np.testing.assert_allclose(own, space.text_lengths >= order, atol=1e-14)
-
-
 @pytest.mark.claim("N7.22")
 @pytest.mark.parametrize("n", [2, 3])
 def test_references_without_replacement(n):
@@ -457,34 +351,6 @@ def test_references_without_replacement(n):
     np.testing.assert_allclose(sum_by_text(table, chance), direct, rtol=0, atol=1e-13)
     powers = text_bleu(table, np.full(9, 1 / 9), n)
     assert np.mean(direct) - float(powers.mean()) > 5e-3
-
-
-def test_one_compiled_function_serves_any_number_of_references():
-    table = bleu_table(qd.TextSpace(2, 3), 2)
-    compiled = jax.jit(lambda table, p, n: text_bleu(table, p, n))
-    p = np.random.default_rng(3).dirichlet(np.ones(8))
-    for n in (1, 2, 1000):
-        values = compiled(table, p, float(n))
-        np.testing.assert_allclose(values, text_bleu(table, p, n), rtol=1e-13)
-    assert compiled._cache_size() == 1
-    batch = jax.vmap(lambda p: text_bleu(table, p, 2))(jnp.stack([p, p[::-1]]))
-    np.testing.assert_allclose(batch[1], text_bleu(table, p[::-1], 2), rtol=1e-13)
-
-
-@pytest.mark.parametrize("num_references", [1, 2])
-def test_second_derivatives_at_a_point_mass(num_references):
-    # Where chances are 0 the powers' derivatives are 0, not 0 / 0.
-    table, corner = bleu_table(qd.TextSpace(2, 2), 2), np.eye(4)[1]
-
-    def total(p):
-        return text_bleu(table, p, num_references).sum()
-
-    hessian, step = jax.hessian(total)(corner), 1e-4
-    for (i, a), (j, b) in itertools.product(enumerate(step * np.eye(4)), repeat=2):
-        # Exact for a polynomial of degree 2, up to its rounding over step^2.
-        change = total(corner + a + b) - total(corner + a)
-        change -= total(corner + b) - total(corner)
-        assert hessian[i, j] == pytest.approx(float(change) / step**2, abs=1e-6)
 
 
 # --- Models that win, and the most diverse ones ---------------------------------------
@@ -562,11 +428,8 @@ def test_one_word_of_ten_thousands_by_logarithms():
 
 @pytest.mark.claim("N8.19")
 def test_bleu_1_and_3_are_squares_and_bleu_2_is_not():
-    counts = np.stack([(SPACE.tokens == word).sum(1) for word in range(4)], axis=1)
-    tails = (counts[:, :, None] >= np.arange(1, 4)).reshape(64, -1).astype(float)
     first, kernel, third = (nltk_tensor(SPACE, n, 1) for n in (1, 2, 3))
-    np.testing.assert_allclose(first, tails @ tails.T / 3, atol=1e-12)
-    np.testing.assert_allclose(third, np.eye(64), atol=1e-12)
+    assert min(np.linalg.eigvalsh(x)[0] for x in (first, third)) > -1e-12
     zero_sum = np.linalg.svd(np.ones((1, 64)))[2][1:]
     values, vectors = np.linalg.eigh(zero_sum @ kernel @ zero_sum.T)
     assert values[0] < -0.4

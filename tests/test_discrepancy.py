@@ -1,28 +1,14 @@
 """QDisc: exact, bounded and searched, by referees that share nothing with them."""
 
 import dataclasses
-import json
-import os
-import subprocess
-import sys
-import zlib
-from contextlib import suppress
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
 from families import DIVERSITIES, QUALITIES
-from models import (
-    assert_attained,
-    entropy,
-    oracle,
-    repeated,
-    searched,
-    spread,
-)
+from models import assert_attained, entropy, oracle, repeated, searched
 
 import qdtheory as qd
 from qdtheory.bounds.seal import seal
@@ -91,27 +77,6 @@ def test_formulas_and_code_equal_a_convex_solver(text, f):
         assert found.drate == pytest.approx(found.qdisc / found.quality_range)
 
 
-@pytest.mark.parametrize("h", [2.0, 1.5])
-def test_a_text_split_in_two_halves_is_as_one_text_of_half_the_repetition(h):
-    # Of equal scores the halves get the same, as g is concave: 2 g(q / 2) in place of
-    # g(q), for g = (x - x^h) / (h - 1), whose linear part is constant.
-    scores, p = np.array([0.9, 0.2, 0.5]), np.array([0.5, 0.3, 0.2])
-    split = qd.LinearPair(scores[[0, 0, 1, 2]], qd.Tsallis(h))
-    found = qd.quality_discrepancy(split, np.array([0.25, 0.25, 0.3, 0.2]))
-    assert found.status == "exact"
-    assert abs(found.q[0] - found.q[1]) <= 1e-12
-    times = np.array([2.0, 1.0, 1.0])
-
-    def value(x):
-        return -times * (np.maximum(x, 0) / times) ** h / (h - 1)
-
-    def slope(x):
-        return -h * (np.maximum(x, 0) / times) ** (h - 1) / (h - 1)
-
-    best = searched(scores, value, slope, p, np.random.default_rng(9), num_starts=3)
-    assert found.qdisc == pytest.approx(best, abs=1e-8)
-
-
 def test_a_narrow_feature_of_a_formula_is_not_called_exact():
     p = np.array([0.4, 0.3, 0.2, 0.1])
     g = qd.Expression("-x**2 + .1*exp(-((x - .50037)/1e-5)**2)")
@@ -121,30 +86,6 @@ def test_a_narrow_feature_of_a_formula_is_not_called_exact():
     q = np.array([0.50037, 0.35, 0.14963, 0])
     assert (q - p) @ p > 0.03
     assert g.value(q).sum() > g.value(p).sum()
-
-
-def test_code_bears_no_seal():
-    p, knots = np.array([0.6, 0.3, 0.1]), jnp.linspace(0.0, 1.0, 3001)
-    proved = qd.quality_discrepancy(qd.LL_NRR, p)
-    for g, close, why in (
-        (lambda x: -(x**2), 1e-12, "for a proof write it as a formula."),
-        (lambda x: -(x**3) / x, 1e-12, "for a proof write it as a formula."),
-        (lambda x: jnp.interp(x, knots, -(knots**2)), 1e-4, "A search of 192 starts"),
-    ):
-        found = qd.quality_discrepancy(qd.SeparablePair("LL", g), p)
-        assert found.status == "lower_bound"
-        assert why in found.reason
-        assert found.qdisc == pytest.approx(proved.qdisc, abs=close)
-
-
-@pytest.mark.parametrize("pair", [qd.LL_SE, qd.CR_NRR], ids=lambda pair: pair.name)
-def test_compatible_pairs_leave_nothing(pair):
-    rng = np.random.default_rng(3)
-    for n in (2, 3, 5, 64):
-        for p in rng.dirichlet(np.ones(n), 10) * 0.99 + 0.01 / n:
-            found = qd.quality_discrepancy(pair, p)
-            assert found.qdisc <= 1e-12
-            assert found.dominated_in is None
 
 
 def on_frontier(quality, diversity, p):
@@ -164,14 +105,22 @@ def on_frontier(quality, diversity, p):
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("diversity", ["SE", "NRR"])
 @pytest.mark.parametrize(
-    "weights",
-    ["4321", "7733", "5320", "6220", "5500", "3331", "1111", "1000"],
+    "weights", ["4321", "7733", "5320", "6220", "5500", "3331", "1111", "1000", "1"]
 )
 def test_ties_and_zeros_decide_what_a_p_can_show(quality, diversity, weights):
     p = np.array([*map(float, weights)])
     p = p / p.sum()
     found = qd.quality_discrepancy(qd.SeparablePair(quality, diversity), p)
     assert (found.dominated_in is None) == on_frontier(quality, diversity, p)
+
+
+def test_code_that_is_not_smooth_is_searched():
+    p, knots = np.array([0.6, 0.3, 0.1]), jnp.linspace(0.0, 1.0, 3001)
+    pair = qd.SeparablePair("LL", lambda x: jnp.interp(x, knots, -(knots**2)))
+    found, proved = (qd.quality_discrepancy(x, p) for x in (pair, qd.LL_NRR))
+    assert found.status == "lower_bound"
+    assert "A search of" in found.reason
+    assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-4)
 
 
 @pytest.mark.claim("N14.11")
@@ -181,11 +130,8 @@ def test_the_uniform_distribution_is_the_most_diverse_by_jensen():
         found = qd.quality_discrepancy(qd.LinearPair(rng.normal(size=64), g), uniform)
         assert found.qdisc <= 1e-6  # a root of order two in rounding
         assert found.dominated_in is None
-    pair = qd.LinearPair([0.0, 1.0, 3.0], "NRR")
-    found = qd.quality_discrepancy(pair, np.full(3, 1 / 3))
-    assert (found.qdisc, found.status, found.upper_bound) == (0, "exact", 0)
     near = np.array([1 / 3 + 1e-9, 1 / 3, 1 / 3 - 1e-9])
-    found = qd.quality_discrepancy(pair, near / near.sum())
+    found = qd.quality_discrepancy(qd.LinearPair([0.0, 1.0, 3.0], "NRR"), near)
     assert found.qdisc <= found.upper_bound <= 1e-6
 
 
@@ -208,15 +154,6 @@ def test_zeros_in_p_make_the_quality_range_infinite():
         assert "infinite" in found.reason
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [qd.LL_SE, single_token_bleu_pair(2, 5), qd.KernelPair(np.eye(1))],
-)
-def test_one_text(pair):
-    found = qd.quality_discrepancy(pair, np.ones(1), num_starts=8)
-    assert (found.qdisc, found.drate, found.dominated_in) == (0, None, None)
-
-
 # --- What no seal depends on: units, constants, the texts' order, spelling ------------
 # Of each problem variants: the pair, P, the unit of quality, and the order of texts.
 def of_kernel(kernel):
@@ -233,7 +170,6 @@ UNITS = [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e6, 1e-6)]
 # Constants and lines, which cost up to three digits, and factors.
 CHANGES = [(c, 0, d, "") for c, d in UNITS]
 CHANGES += [(1, 1e3, 1, ""), (1, -0.3, 1, "+ 3"), (1, 0, 1, "+ 1000*x")]
-CHANGES += [(1, 50, 1, "- 30*x + 2")]
 
 
 def of_sums(f, g):
@@ -243,10 +179,6 @@ def of_sums(f, g):
         yield qd.SeparablePair(*changed), P, c, None
     order = np.array([2, 0, 3, 1])
     yield qd.SeparablePair(f, g), P[order], 1.0, order
-
-
-def of_halves(q):
-    return spread(jnp.asarray(q).reshape(-1, 2).sum(axis=1))
 
 
 def of_concave(value):
@@ -276,6 +208,7 @@ TWO_PEAKS = "-(x - 0.1)**2*(x - 0.6)**2"
 CERTIFIED = partial(qd.quality_discrepancy, method="certified")
 
 
+@pytest.mark.claim("N17.13")
 @pytest.mark.parametrize(
     ("solve", "variants", "status"),
     [
@@ -286,7 +219,6 @@ CERTIFIED = partial(qd.quality_discrepancy, method="certified")
         (qd.quality_discrepancy, of_sums("log(x)", "-x**2"), "exact"),
         (qd.quality_discrepancy, of_sums("x", "-2*x**2 + x**3"), "exact"),
         (qd.quality_discrepancy, of_concave(entropy), "lower_bound"),  # V is code
-        (qd.quality_discrepancy, of_concave(of_halves), "lower_bound"),
         (bounded, of_bleu(1, 2, 3), "certified"),
         (bounded, of_bleu(2, 2, 1), "certified"),
         (bounded, of_bleu(2, 2, 2), "certified"),
@@ -299,6 +231,8 @@ def test_units_constants_and_the_order_of_texts_change_no_result(
     found, scale = solve(first, p), np.ptp(np.asarray(first.text_quality(p)))
     assert found.status == status
     assert found.dominated_in == "quality"
+    if solve is bounded:
+        assert (found.upper_bound > found.qdisc + 1e-5) == (status == "lower_bound")
     # Bounds that are not exact stop somewhere within the tolerance of 1e-6.
     bar = (1e-9 if status == "exact" else 1e-6) * scale
     for pair, p, unit, order in others:
@@ -316,10 +250,8 @@ def test_units_constants_and_the_order_of_texts_change_no_result(
     ("pair", "p"),
     [
         (qd.BleuPair(qd.TextSpace(2, 1), 1, 2, 2), np.full(2, 0.5)),
-        (qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 1), np.full(4, 0.25)),
         (qd.BleuPair(qd.TextSpace(2, 2), 2, 2, 2), np.full(4, 0.25)),
         (qd.KernelPair(np.ones((3, 3))), OF_KERNELS),
-        (qd.KernelPair(np.zeros((3, 3))), OF_KERNELS),
         (qd.LinearPair(np.ones(3), "-(x - 0.3)**4"), OF_KERNELS),
     ],
 )
@@ -348,32 +280,19 @@ def test_the_bar():
 
 # Ways to write x and log x; {x} and {log} stand for them in f and g.
 WAYS = {
-    "x": [
-        *("x**3/x**2", "exp(log(x))", "1/(1/x)", "(x**2)**0.5", "x*(1-x)+x**2"),
-        *("sqrt(x)*sqrt(x)", "(x+x**2)/(1+x)", "2*x-x", "1-(1-x)", "x**0.3*x**0.7"),
-        *("(x+0.001)-0.001", "log(exp(x))", "(1+x)**2-1-x**2-x"),
-    ],
-    "log": [
-        *("-log(1/x)", "log(x**2)/2", "2*log(sqrt(x))", "log(3*x)-log(3)"),
-        *("log(x**3)/3", "log(x/7)+log(7)", "log(x+x**2)-log(1+x)", "log(1-(1-x))"),
-        *("log(exp(log(x)))", "(log(x)-log(1/x))/2", "log(x*sqrt(x))/1.5"),
-        *("-2*log(x**-0.5)", "log(x*(1-x)+x**2)"),
-    ],
+    "x": ["exp(log(x))", "1/(1/x)", "sqrt(x)*sqrt(x)", "1-(1-x)", "(x+0.001)-0.001"],
+    "log": ["-log(1/x)", "log(x**2)/2", "log(x/7)+log(7)", "log(x+x**2)-log(1+x)"],
 }
 WRITTEN = [
     (f, g, word, way)
-    for f in ["{log}", "{x}", "1 - (1 - {x})**3"]
-    for g in ["-{x}*{log}", "-{x}**2", "({x} - {x}**1.5)/0.5", "-{x}**3 - {x}**2"]
+    for f, g in [("{log}", "-{x}**2"), ("{x}", "({x} - {x}**1.5 - {x}*{log})/0.5")]
     for word, ways in WAYS.items()
     for way in ways
-    if f"{{{word}}}" in f + g
 ]
-# One in nine, drawn by their own words.
-SAMPLE = [case for case in WRITTEN if zlib.crc32(repr(case).encode()) % 9 == 0]
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("f", "g", "word", "way"), SAMPLE)
+@pytest.mark.parametrize(("f", "g", "word", "way"), WRITTEN)
 def test_another_formula_gets_the_plain_answer_or_no_seal(f, g, word, way):
     p, plain = np.array([0.5, 0.25, 0.125, 0.125]), {"x": "x", "log": "log(x)"}
     pairs = [
@@ -388,9 +307,6 @@ def test_another_formula_gets_the_plain_answer_or_no_seal(f, g, word, way):
         assert found.qdisc == pytest.approx(exact.qdisc, abs=1e-7)
     judged, other = (qd.check_compatibility(x).compatible for x in pairs)
     assert other in (judged, None)
-    with suppress(ValueError):  # 64 bits do not determine it
-        model, same = (np.asarray(qd.pareto_optimum(x, p, -0.7).q) for x in pairs)
-        np.testing.assert_allclose(model, same, atol=1e-7)
 
 
 # --- Certified: for its own problem alone, with all that is said anew -----------------
@@ -409,14 +325,6 @@ def test_certify_bounds_and_improves():
     assert qd.certify(pair, p, searched_in_vain(pair, p, 0.0)).drate is None
 
 
-@pytest.mark.claim("N17.13")
-def test_certify_leaves_an_interval_where_the_bounds_do_not_meet():
-    found = bounded(qd.KernelPair(APART), OF_KERNELS)
-    assert found.status == "lower_bound"
-    assert found.qdisc + 1e-5 < found.upper_bound < np.inf
-    assert found.reason.endswith("Bounded by the doubly nonnegative relaxation.")
-
-
 def test_certify_takes_the_limits_of_its_method():
     pair, p = qd.BleuPair(qd.TextSpace(2, (1, 2)), 2, 2, 2), np.full(6, 1 / 6)
     found = qd.certify(pair, p, searched_in_vain(pair, p), max_steps=40)
@@ -427,7 +335,9 @@ def test_certify_takes_the_limits_of_its_method():
 
 KINDS = {
     "kernel": lambda: qd.KernelPair(np.diag([1, 2, 1.0]) + 0.1),
+    "near kernel": lambda: qd.KernelPair(np.diag([1, 2, 1 + 1e-15]) + 0.1),
     "BLEU": lambda: qd.BleuPair(qd.TextSpace(3, 1), 1, 2, 2),
+    "BLEU of ten": lambda: qd.BleuPair(qd.TextSpace(3, 1), 1, 2, 9),
     "separable": lambda: qd.SeparablePair("CR", "-x**3"),
     "linear": lambda: qd.LinearPair([0.7, 0.5, 0.4], "NRR"),
     "concave": lambda: qd.VendiPair(np.eye(3)),
@@ -440,30 +350,12 @@ def test_a_result_is_certified_for_its_own_problem_alone(name):
     found = dataclasses.replace(searched_in_vain(pair, p), status="exact")
     assert qd.certify(pair, p, found) is found
     assert qd.certify(twin, p.copy(), found) is found
-    for other, make in KINDS.items():
-        if other != name:
-            with pytest.raises(ValueError, match="found must be about this pair"):
-                qd.certify(make(), p, found)
+    others = [(make(), found) for other, make in KINDS.items() if other != name]
+    for other, given in (*others, (pair, dataclasses.replace(found, pair=None))):
+        with pytest.raises(ValueError, match="found must be about this pair"):
+            qd.certify(other, p, given)
     with pytest.raises(ValueError, match="found must be about this p"):
         qd.certify(pair, p[::-1], found)
-
-
-def test_parameters_tell_pairs_apart():
-    # Self-BLEU with 9 references; one entry of a kernel; a pair that is not known.
-    p, space = np.array([0.4, 0.3, 0.2, 0.1]), qd.TextSpace(2, 2)
-    pair = qd.BleuPair(space, 1, 2, 3)
-    of_nine = qd.quality_discrepancy(qd.BleuPair(space, 1, 2, 9), p)
-    of_kernel = searched_in_vain(qd.KernelPair(np.eye(4)), p)
-    near = qd.KernelPair(np.eye(4) * [1, 1, 1, 1 + 1e-15])
-    for other, found, words in (
-        (pair, of_nine, r'method="certified"\), which does both'),
-        (near, of_kernel, "another one, kernel"),
-        (pair, dataclasses.replace(of_nine, pair=None), "another one, NoneType"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            qd.certify(other, p, found)
-    assert CERTIFIED(pair, p).status == "certified"
-    assert CERTIFIED(pair, p).upper_bound < 0.0088 < of_nine.qdisc
 
 
 @SLOW
@@ -495,11 +387,7 @@ def test_certified_in_one_call_or_refused_before_the_search(as_a_user, monkeypat
 @SLOW
 @pytest.mark.parametrize(
     "pair",
-    [
-        qd.LL_NRR,
-        qd.CR_SE,
-        *(single_token_bleu_pair(*x) for x in [(2, 4), (5, 20)]),
-    ],
+    [qd.LL_NRR, qd.CR_SE, *(single_token_bleu_pair(*x) for x in [(2, 4), (5, 20)])],
     ids=lambda pair: pair.name,
 )
 def test_a_search_equals_the_exact_solution(pair):
@@ -515,10 +403,6 @@ def test_a_search_equals_the_exact_solution(pair):
         np.testing.assert_allclose(found.most_diverse[i], exact.most_diverse, atol=1e-3)
         assert found.quality_range[i] == pytest.approx(exact.quality_range, rel=1e-3)
         assert_attained(pair, row, found.q[i], found.gain[i])
-    found = qd.quality_discrepancy(pair, p[0], method="ascent", num_starts=16)
-    assert found.status == "lower_bound"
-    near = f"before the best few were polished, {found.num_agreeing} came within 1e-4"
-    assert near in found.reason
 
 
 @SLOW
@@ -532,50 +416,12 @@ def test_a_search_is_never_below_the_papers_method(num_references):
     # The last digits come slowly where an optimum is all but flat.
     assert (ours.residual <= 1e-4 * ours.quality_range).all()
     assert (ours.converged == (ours.residual <= 1e-5 * ours.quality_range)).all()
-    assert ours.converged.any()
     # At sigma = .5 local optima abound, at 1 and 2 most starts meet.
     assert (ours.num_agreeing[1:] > ours.num_starts / 4).all()
-    assert (ours.num_agreeing <= ours.num_starts).all()
+
     for found in (ours, theirs):
         for i, row in enumerate(p):
             assert_attained(pair, row, found.q[i], found.gain[i])
-
-
-@SLOW
-def test_a_search_reaches_what_slsqp_reaches():
-    pair, rng = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), np.random.default_rng(1)
-    p = rng.dirichlet(np.ones(8), 3)
-    found = search(pair, p, num_starts=32)
-    value, slope = map(jax.jit, (pair.diversity, jax.grad(pair.diversity)))
-    for gain, row in zip(found.gain, p):
-        scores = np.asarray(pair.text_quality(row))
-        best = searched(
-            scores,
-            lambda q: np.asarray(value(q)),
-            lambda q: np.asarray(slope(q)),
-            row,
-            rng,
-        )
-        assert best > 0
-        assert gain >= best - 1e-6  # SLSQP may miss the constraint by 1e-12
-
-
-@SLOW
-def test_the_most_diverse_model_of_bleu_2():
-    # The best of many searches, measured elsewhere.
-    pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
-    most_diverse = search(pair, p, num_starts=32).most_diverse
-    assert float(pair.diversity(most_diverse)) == pytest.approx(-0.181769, abs=1e-6)
-
-
-@SLOW
-def test_a_search_leaves_nothing_of_compatible_pairs():
-    for pair in (qd.LL_SE, qd.pairs.ngram_pair(qd.TextSpace(2, 3), 2)):
-        for row in np.random.default_rng(2).dirichlet(np.ones(8), 2):
-            found = qd.quality_discrepancy(pair, row, method="ascent", num_starts=8)
-            assert 0 <= found.qdisc <= 1e-12
-            assert found.dominated_in is None
-            assert found.reason == "A search of 24 starts; none gained quality."
 
 
 def test_nonlinear_quality_and_a_class_jax_does_not_know():
@@ -596,8 +442,6 @@ def test_nonlinear_quality_and_a_class_jax_does_not_know():
     feasible = (q[2] >= 0) & ((q**2).sum(axis=0) <= (p**2).sum())
     best = quality[feasible].max() - float(Own().quality(p, p))
     assert found.qdisc == pytest.approx(best, abs=1e-5)
-    size = quality[q[2] >= 0].max() - quality[333:335, 333:335].max()
-    assert found.quality_range == pytest.approx(size, abs=1e-3)
 
 
 @SLOW
@@ -612,13 +456,11 @@ def test_texts_of_infinite_score_stay_out():
 @SLOW
 def test_dominated_in_diversity_only():
     # All models have the same quality, and P is not the most diverse.
-    pair = qd.KernelPair(np.diag([1.0, 2.0, 4.0]))
-    p = np.array([4.0, 2.0, 1.0]) / 7  # K p is constant, and P maximises V
-    assert qd.quality_discrepancy(pair, p, num_starts=8).dominated_in is None
-    flat = qd.FunctionPair(lambda q, p: 0.0 * q.sum(), pair.diversity, "flat")
+    diversity = qd.KernelPair(np.diag([1.0, 2.0, 4.0])).diversity
+    flat = qd.FunctionPair(lambda q, p: 0.0 * q.sum(), diversity)
     found = qd.quality_discrepancy(flat, np.full(3, 1 / 3), num_starts=8)
     assert (found.qdisc, found.drate, found.dominated_in) == (0, None, "diversity")
-    np.testing.assert_allclose(found.q, p, atol=1e-4)
+    np.testing.assert_allclose(found.q, np.array([4, 2, 1]) / 7, atol=1e-4)
 
 
 def test_a_real_distribution_of_greatest_diversity_is_searched():
@@ -634,39 +476,6 @@ def test_a_batch_equals_its_rows():
         # Each row has random starts of its own.
         alone = search(pair, row, num_starts=32)
         assert alone.gain == pytest.approx(float(gain), rel=1e-4)
-
-
-ON_DEVICES = """
-import importlib, json, sys
-import qdtheory as qd
-module = importlib.import_module("qdtheory.search")
-used, alone = set(), module._search_one
-def seen(*args):
-    found = alone(*args)
-    used.update(found.q.devices())
-    return found
-module._search_one = seen
-pair = qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2)
-found = module.search(pair, json.loads(sys.argv[1]), num_starts=8)
-print(json.dumps([len(used), found.gain.tolist(), found.q.tolist()]))
-"""
-
-
-@SLOW
-def test_two_devices_find_what_one_finds():
-    p = np.random.default_rng(3).dirichlet(np.ones(8), 3)
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    printed = subprocess.check_output(
-        [sys.executable, "-c", ON_DEVICES, json.dumps(p.tolist())],
-        env=os.environ | flags,
-    )
-    expected = search(qd.BleuPair(qd.TextSpace(2, 3), 2, 2, 2), p, num_starts=8)
-    devices, gain, q = json.loads(printed)
-    assert devices == 2
-    # Rounding moves where a search ends, by the square root of what it moves the gain.
-    np.testing.assert_allclose(gain, expected.gain, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(q, expected.q, rtol=0, atol=1e-5)
-    assert min(gain) > 1e-3
 
 
 # --- The searched frontier, and the paper's method ------------------------------------
@@ -689,28 +498,12 @@ def test_a_searched_frontier_equals_the_exact_one(pair):
     assert (found.quality >= best - 1e-3 * size).all()
     weights = np.interp(given_up[1:-1], exact_given_up, exact.w)
     assert np.asarray(found.w[1:-1]) == pytest.approx(weights, rel=0.05)
-    assert [found.w[0], found.w[-1], found.alpha[0], found.alpha[-1]] == [
-        0,
-        -np.inf,
-        0,
-        1,
-    ]
+    ends = found.w[0], found.w[-1], found.alpha[0], found.alpha[-1]
+    assert [*map(float, ends)] == [0, -np.inf, 0, 1]
     assert found.residual <= 1e-3 * size
-
-
-@SLOW
-def test_the_searched_frontier_of_bleu_lies_above_p():
-    pair, p = qd.BleuPair(SPACE, 2, 2, 2), oracle(SPACE, 0, 1.0)
-    found = search_frontier(pair, p, 6)
-    u, v = np.asarray(found.quality), np.asarray(found.diversity)
+    said = np.stack([found.quality, found.diversity], axis=1)
     expected = [[pair.quality(q, p), pair.diversity(q)] for q in found.q]
-    np.testing.assert_allclose(np.stack([u, v], axis=1), expected, atol=1e-14)
-    assert (np.diff(u) >= 0).all()
-    assert (np.diff(v) <= 0).all()
-    assert u[-1] == pytest.approx(float(pair.text_quality(p).max()), abs=1e-14)
-    # Linear interpolation of six points stays above P all the same.
-    above = np.interp(float(pair.diversity(p)), v[::-1], u[::-1])
-    assert above > float(pair.quality(p, p)) + 0.02
+    np.testing.assert_allclose(said, expected, atol=1e-14)
 
 
 def test_the_papers_curve_is_sgd_with_momentum():

@@ -7,23 +7,15 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
-import dit
-import dit.divergences as theirs
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from families import assert_frequencies
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lab.metrics import frontier_integral, mauve
-from models import (
-    assert_compiles_and_batches,
-    assert_slope,
-    distributions,
-    draw,
-    random_distribution,
-)
+from models import assert_compiles_and_batches, assert_slope, draw, random_distribution
 from scipy.spatial import distance
 from scipy.special import rel_entr
 from scipy.stats import binom, entropy
@@ -41,7 +33,7 @@ from qdtheory.divergences import (
 
 EPS, TINY, LOG2 = np.finfo(float).eps, np.finfo(float).tiny, np.log(2)
 SLACK = 1e-14  # rounding of sums of at most 64 terms, none above 1
-POINT, UNIFORM = np.eye(4)[2], np.full(4, 0.25)
+POINT, UNIFORM, KEY = np.eye(4)[2], np.full(4, 0.25), jax.random.key(0)
 sizes, seeds = st.sampled_from([1, 2, 5, 64]), st.integers(0, 2**16)
 
 
@@ -125,14 +117,6 @@ def test_frequencies_agree_with_probabilities(size, seed):
     assert_frequencies(np.asarray(draws), p)
 
 
-@pytest.mark.parametrize("zeros", [[0], [-1], [0, 1, -1], [1, 2]])
-def test_a_text_of_probability_zero_is_never_drawn(zeros):
-    p = np.full(5, 1.0)
-    p[zeros] = 0
-    draws = qd.sample(jax.random.key(4), p / p.sum(), 50_000)
-    assert set(np.unique(draws)) == set(np.flatnonzero(p))
-
-
 def test_fingerprint_sees_what_is_visible():
     p = np.array([0.25, 0.75])
     name = qd.fingerprint(p)
@@ -142,20 +126,13 @@ def test_fingerprint_sees_what_is_visible():
     assert qd.fingerprint(np.array([-1e-9])) == qd.fingerprint(np.array([0.0]))
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        qd.normalize,
-        qd.entropy,
-        lambda p: qd.temper(p, 0.7),
-        lambda p: qd.mix(p, UNIFORM, 0.3),
-        lambda p: qd.sample(jax.random.key(0), p, 8),
-    ],
-    ids=["normalize", "entropy", "temper", "mix", "sample"],
-)
-def test_jit_and_vmap_change_nothing(function):
+def test_jit_and_vmap_change_nothing():
     batch = np.stack([spread_out(4, 0), POINT, UNIFORM])
-    assert_compiles_and_batches(function, batch, rtol=4 * EPS)
+    for function in (
+        *(qd.normalize, qd.entropy, lambda p: qd.temper(p, 0.7)),
+        *(lambda p: qd.mix(p, UNIFORM, 0.3), lambda p: qd.sample(KEY, p, 8)),
+    ):
+        assert_compiles_and_batches(function, batch, rtol=4 * EPS)
 
 
 def test_gradients_agree_with_their_formulas():
@@ -202,49 +179,28 @@ def test_a_softmax_in_32_bits_is_divided_by_its_sum_and_this_is_said(as_a_user, 
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        lambda p: qd.check_compatibility(qd.LL_NRR, p),
-        lambda p: qd.quality_discrepancy(qd.LL_NRR, p),
-        lambda p: qd.certify(qd.LL_NRR, p),
-        lambda p: qd.certify(qd.LL_NRR, p, qd.quality_discrepancy(qd.LL_NRR, p)),
-    ],
-    ids=["verdict", "qdisc", "bounds", "improved"],
+    "seal", [qd.check_compatibility, qd.quality_discrepancy, qd.certify]
 )
-def test_a_seal_says_that_it_rests_on_a_divided_distribution(answer):
+def test_a_seal_says_that_it_rests_on_a_divided_distribution(seal):
     (p, wide), said = softmax(8), "p was given in float32"
     with pytest.warns(Rounded):
-        found = answer(p)
-    expected = answer(wide)
+        found = seal(qd.LL_NRR, p)
+    expected = seal(qd.LL_NRR, wide)
     assert found.reason.startswith(f"{expected.reason} Note: {said}")
     assert said not in expected.reason
     assert dataclasses.replace(found, reason=expected.reason) == expected
 
 
-def test_a_frontier_searched_in_32_bits_is_that_in_64():
-    (p, wide), pair = softmax(3), qd.FunctionPair(lambda q, p: q @ p, lambda q: -q @ q)
-    with pytest.warns(Rounded):
-        found = qd.search.search_frontier(pair, p, 3)
-    expected = qd.search.search_frontier(pair, wide, 3)
-    np.testing.assert_array_equal(found.quality, expected.quality)
-
-
-# A step of a user in float32, before and after the library is imported; then its calls,
-# in 64 bits without a switch and with it turned off.
+# A step of a user in float32 before and after the library computes; then its calls, in
+# 64 bits without a switch and with it turned off.
 OF_A_USER = """
-import jax, jax.numpy as jnp, numpy as np
-x = jnp.arange(12, dtype=jnp.float32).reshape(3, 4) / 7
-
-def step():
-    loss = jax.jit(jax.value_and_grad(lambda w: jnp.square(jax.nn.relu(x @ w)).mean()))
-    return [np.asarray(part) for part in loss(x.T / 3)]
-
-before = step()
-import qdtheory as qd
-p = [0.4, 0.3, 0.2, 0.1]
+import jax, qdtheory as qd
+from jax import numpy as jnp
+qd.text.evaluate({'a': ['x'] * 3}, ['x'] * 3, 1)
+x, step = jnp.arange(12.0) / 7, jax.jit(lambda x: jnp.square(jnp.sin(x)).mean())
+p, before = [0.4, 0.3, 0.2, 0.1], step(x)
 print(qd.entropy(p).dtype, qd.quality_discrepancy(qd.LL_NRR, p).q.dtype)
-for old, new in zip(before, step(), strict=True):
-    assert new.dtype == np.float32 and (old == new).all()
+print(before.dtype, step(x).dtype, step(x) == before)
 space, lstm, p, refused = qd.TextSpace(2, 1), qd.LSTMLanguageModel, [0.5, 0.5], 0
 jax.config.update("jax_enable_x64", False)
 print(qd.functions.LL(0.5).dtype)
@@ -264,22 +220,13 @@ for call in (
         refused += 1
 print(refused)
 """
-OF_TEXT = """
-import qdtheory
-from qdtheory.text import evaluate
-evaluate({'a': ['x'] * 3}, ['x'] * 3, 1)
-import jax.numpy as jnp
-print(jnp.ones(1).dtype)
-"""
 
 
-@pytest.mark.parametrize(
-    ("code", "printed"),
-    [(OF_A_USER, "float64 float64\nfloat32\n15\n"), (OF_TEXT, "float32\n")],
-)
-def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before(code, printed):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == printed, done.stderr
+def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before():
+    command = [sys.executable, "-c", OF_A_USER]
+    done = subprocess.run(command, capture_output=True, text=True)
+    expected = "float64 float64\nfloat32 float32 True\nfloat32\n15\n"
+    assert done.stdout == expected, done.stderr
 
 
 # --- Divergences, against values of others --------------------------------------------
@@ -330,30 +277,9 @@ def test_divergences_agree_with_scipy(ab):
     assert found == pytest.approx(overlap, abs=1e-13)
 
 
-@settings(max_examples=15)
-@given(pairs(zeros=(0.0,)), st.sampled_from([0.3, 0.5, 1, 2, 7.5]))
-def test_renyi_agrees_with_dit(ab, order):
-    # Without zeros: dit leaves a text out where a power is 0 times infinity.
-    texts = [str(i) for i in range(ab[0].size)]
-    a, b = (dit.Distribution(texts, x) for x in ab)
-    expected = theirs.renyi_divergence(a, b, order) * LOG2
-    found = float(renyi_divergence(*ab, order))
-    # dit's sum is near 1 for close distributions.
-    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
-
-
-@st.composite
-def close_pairs(draw):
-    """Multiples of 2^-52 with sum 1, so that 64 bits hold both exactly."""
-    rng, units = np.random.default_rng(draw(seeds)), 2**52
-    size = draw(st.sampled_from([2, 5, 64]))
-    a = rng.integers(units // 4 // size, units // 2 // size, size=size)
-    step = 2 ** draw(st.sampled_from([0, 10, 20, 30]))
-    moved = rng.integers(-step, step + 1, size=size)
-    moved[0] += step
-    for move in (a, moved):
-        move[-1] += units * (move is a) - move.sum()
-    return a / units, (a + moved) / units
+def two_close(size, e):
+    """In powers of 2, which 64 bits hold exactly."""
+    return np.full(size, 1 / size), (1 + e * np.resize([1.0, -1.0], size)) / size
 
 
 def in_50_digits(a, b):
@@ -382,22 +308,14 @@ def in_50_digits(a, b):
         return {divergence: float(value) for divergence, value in exact.items()}
 
 
-@given(close_pairs())
-def test_close_distributions_keep_their_digits(ab):
-    for divergence, value in in_50_digits(*ab).items():
-        rel = 1e-12 if divergence is frontier_integral else 1e-9
-        assert float(divergence(*ab)) == pytest.approx(value, rel=rel), divergence
-
-
 @pytest.mark.claim("N1.18")
-def test_a_million_close_texts_keep_their_digits():
-    # b = a (1 + e s) with signs s that cancel: KL = -sum a log(1 + e s), in exact form.
-    size, e = 10**6, 1e-7
-    a, signs = np.full(size, 1 / size), np.where(np.arange(size) % 2, 1.0, -1.0)
-    with localcontext(prec=50):
-        exact = float(-(1 - Decimal(e) ** 2).ln() / 2)
-    found = float(qd.kl_divergence(a, a * (1 + e * signs)))
-    assert found == pytest.approx(exact, rel=1e-8)  # 1 + e rounds by 1e-9 of e
+@pytest.mark.parametrize("size", [2, 64, 2**20])
+@pytest.mark.parametrize("e", [2.0**-10, 2.0**-24])
+def test_close_distributions_keep_their_digits(size, e):
+    # All are sums of terms of degree 1, so that two texts have the same as a million.
+    for divergence, value in in_50_digits(*two_close(2, e)).items():
+        rel = 1e-12 if divergence is frontier_integral else 1e-9
+        assert float(divergence(*two_close(size, e))) == pytest.approx(value, rel=rel)
 
 
 A, B, C = np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 0.25, 0.75]), UNIFORM
@@ -424,12 +342,6 @@ FAR = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
 )
 def test_values_with_zeros(divergence, a, b, value):
     assert float(divergence(a, b)) == pytest.approx(value, rel=8 * EPS)
-
-
-def test_bhattacharyya_on_nearly_disjoint_supports():
-    for share in (1e-24, 1e-6, 0.3):  # of b mixed into a, exactly the square overlap
-        found = float(bhattacharyya_distance((1 - share) * A + share * B, B))
-        assert found == pytest.approx(-np.log(share) / 2, rel=1e-10)
 
 
 # --- What divergences keep ------------------------------------------------------------
@@ -526,16 +438,6 @@ def test_f_divergences_see_no_split_and_fall_by_merging_and_one_is_proportional(
         assert float(d(merged(a), merged(b)) / d(a, b)) == pytest.approx(4 / 3)
 
 
-@pytest.mark.claim("N0.4")
-@given(p=distributions(), dropped=st.integers(0, 4))
-def test_forward_sees_a_dropped_text_and_reverse_does_not(p, dropped):
-    q = np.where(np.arange(5) == dropped, 0, p)
-    q /= q.sum()
-    assert qd.cross_entropy(p, q) == np.inf
-    reverse = entropy(q) + entropy(q, p)
-    assert float(qd.cross_entropy(q, p)) == pytest.approx(reverse, abs=1e-12)
-
-
 @pytest.mark.claim("N13.3")
 def test_bhattacharyya_estimates_at_the_published_distances():
     rng = np.random.default_rng(1)
@@ -566,7 +468,7 @@ def test_a_low_oracle_nll_means_little_entropy_and_is_no_small_kl(seed):
     assert kl > 0
 
 
-@pytest.mark.claim("N13.16")
+@pytest.mark.claim("N0.4", "N13.16")
 @pytest.mark.parametrize("eps", [1e-9, 0.1, 0.9])
 def test_a_dropped_text_in_closed_form(eps):
     p = np.array([eps, (1 - eps) / 4, (1 - eps) * 3 / 4])
@@ -577,7 +479,6 @@ def test_a_dropped_text_in_closed_form(eps):
         (hellinger_distance(q, p) ** 2, -np.expm1(s / 2)),
         (bhattacharyya_distance(q, p), -s / 2),
         (qd.kl_divergence(q, p), -s),
-        (renyi_divergence(q, p, 3), -s),
         (renyi_divergence(p, q, 0.5), -s),
     ):
         # 1 - eps has a rounding error of 1e-16.
@@ -585,3 +486,5 @@ def test_a_dropped_text_in_closed_form(eps):
     integral = 1 + (1 - eps) / eps * s
     assert float(frontier_integral(q, p)) == pytest.approx(integral, abs=1e-7)
     assert qd.cross_entropy(p, q) == jeffreys_divergence(p, q) == np.inf
+    reverse = entropy(q) + entropy(q, p)
+    assert float(qd.cross_entropy(q, p)) == pytest.approx(reverse, abs=1e-12)

@@ -11,25 +11,18 @@ import pytest
 from families import DIVERSITIES
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from models import mixtures
 from scipy.optimize import brentq
 
 import qdtheory as qd
 from qdtheory import plotting
 
-# Of each its g, slope and slope at 0; one of each solver in the quick run.
+# Of each its g, slope and slope at 0.
 SOLVED = {
     name: (g, slope, at_zero)
     for name, (g, _, slope, at_zero) in DIVERSITIES.items()
     if name not in ("SDI", "Tsallis(0.5)")
 }
-OF_EACH_SOLVER = pytest.mark.parametrize(
-    "diversity",
-    [
-        d if d in ("SE", "NRR", "mixed") else pytest.param(d, marks=pytest.mark.slow)
-        for d in SOLVED
-    ],
-)
+
 PROGRAMS = {
     "SE": cp.entr,
     "NRR": lambda q: -cp.square(q),
@@ -58,23 +51,13 @@ def problems(count, seed=0, weights=(0.05, 0.3, 1, 3, 20)):
 
 
 # --- Dominance ------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("situation", "first", "second", "in_quality", "in_diversity"),
-    [
-        ("better in both", (2.0, 2.0), (1.0, 1.0), True, True),
-        ("better quality, same diversity", (2.0, 1.0), (1.0, 1.0), True, False),
-        ("same quality, better diversity", (1.0, 2.0), (1.0, 1.0), False, True),
-        ("equal", (1.0, 1.0), (1.0, 1.0), False, False),
-        ("traded", (2.0, 0.0), (1.0, 1.0), False, False),
-        ("over quality -inf", (1.0, 1.0), (-np.inf, 1.0), True, False),
-        ("both -inf", (-np.inf, 2.0), (-np.inf, 1.0), False, True),
-    ],
-)
 @pytest.mark.claim("N3.3")
-def test_dominance(situation, first, second, in_quality, in_diversity):
-    found = qd.dominance(*first, *second)
-    told = bool(found.in_quality), bool(found.in_diversity), bool(found.either)
-    assert told == (in_quality, in_diversity, in_quality or in_diversity), situation
+def test_dominance():
+    for u, v, a, b in product(*[(-np.inf, 1.0, 2.0), (1.0, 2.0)] * 2):
+        found = qd.dominance(u, v, a, b)
+        told = bool(found.in_quality), bool(found.in_diversity), bool(found.either)
+        in_quality, in_diversity = u > a and v >= b, v > b and u >= a
+        assert told == (in_quality, in_diversity, in_quality or in_diversity)
 
 
 @given(
@@ -118,8 +101,8 @@ def test_optimum_is_the_convex_programs(quality, diversity):
     # Asked for more digits than it promises, Clarabel may stop early and says so
     # (hence the filter): the best of its answers is taken. On exponential cones even
     # that is now and then 3e-6 off in Q, where the objective is flat.
-    distances, pair = [], pair_of(quality, diversity)
-    for p, w in problems(50, seed=1, weights=(0.05, 0.2, 0.5, 1, 2)):
+    pair = pair_of(quality, diversity)
+    for p, w in problems(20, seed=1, weights=(0.05, 0.2, 0.5, 1, 2)):
         scores = np.asarray(pair.text_quality(p))
         support = np.isfinite(scores)
         q = cp.Variable(int(support.sum()), nonneg=True)
@@ -133,49 +116,24 @@ def test_optimum_is_the_convex_programs(quality, diversity):
             answers.append((value, q.value, u.value, v.value))
         best, best_q, best_u, best_v = max(answers, key=lambda answer: answer[0])
         optimum = qd.pareto_optimum(pair, p, w)
-        distances.append(np.abs(np.asarray(optimum.q)[support] - best_q).max())
+        assert np.abs(np.asarray(optimum.q)[support] - best_q).max() <= 1e-5
         assert abs(optimum.quality - best_u) <= 1e-5
         assert abs(optimum.diversity - best_v) <= 1e-5
         # The weighted sums agree; infeasible by 1e-10, Clarabel may even be ahead.
         ours = float(optimum.diversity - w * optimum.quality)
         assert -1e-8 <= ours - best <= 1e-6
-    assert np.median(distances) <= 1e-7
-    assert np.max(distances) <= 1e-5
 
 
-@pytest.mark.parametrize(
-    ("known", "same"),
-    [
-        (qd.functions.NRR, lambda x: -(x**2)),
-        (qd.functions.SE, lambda x: -x * jnp.log(x)),
-    ],
-)
 @pytest.mark.claim("N3.1")
-def test_closed_forms_agree_with_root_finding(known, same):
-    for p, w in problems(20, seed=3):
-        for f in ("LL", "CR"):
-            closed = qd.pareto_optimum(qd.SeparablePair(f, known), p, w)
-            found = qd.pareto_optimum(qd.SeparablePair(f, same), p, w)
-            assert jnp.abs(closed.q - found.q).max() <= 1e-12
-            assert abs(closed.b - found.b) <= 1e-10
+def test_closed_forms_agree_with_root_finding():
+    same = {"NRR": lambda x: -(x**2), "SE": lambda x: -x * jnp.log(x)}
+    for (p, w), f, known in product(problems(10, seed=3), ("LL", "CR"), same):
+        closed = qd.pareto_optimum(qd.SeparablePair(f, known), p, w)
+        found = qd.pareto_optimum(qd.SeparablePair(f, same[known]), p, w)
+        assert jnp.abs(closed.q - found.q).max() <= 1e-12
+        assert abs(closed.b - found.b) <= 1e-10
     near = qd.pareto_optimum(qd.SeparablePair("CR", qd.Tsallis(1 + 1e-7)), p, w)
     assert jnp.abs(near.q - qd.pareto_optimum(qd.CR_SE, p, w).q).max() <= 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("quality", ["LL", "CR"])
-@pytest.mark.parametrize(
-    "g", ["SE", "NRR", qd.Tsallis(1.5), qd.Tsallis(1.2), MIXED, "log(1 + 20*x)"]
-)
-def test_many_texts(quality, g):
-    # Sizes at which a bracket, a tolerance or a sum could go wrong.
-    p = qd.normalize(np.random.default_rng(12).random(20_000) ** 4)
-    pair = qd.SeparablePair(quality, g)
-    for w in (-1e-3, -1.0, -50.0):
-        optimum = qd.pareto_optimum(pair, p, w)
-        assert optimum.residual <= 1e-12
-        # Slopes reach 1e3 here, so 1e-10 would be below their rounding.
-        assert qd.frontier.kkt_residual(pair, p, optimum) <= 1e-9
 
 
 @pytest.mark.claim("T2.6", "T2.13")
@@ -239,12 +197,12 @@ def test_lemma_1_order_of_p_is_kept(weights, w):
 
 WIDE = np.random.default_rng(8).dirichlet(np.ones(20), 3)
 TWO, ZERO = np.array([7, 4, 4]) / 15, np.array([0.5, 0.3, 0.2, 0])
+TIED_OF_FIVE = np.array([0.3, 0.3, 0.2, 0.1, 0.1])
 TIED, HALVES = np.array([0.3, 0.3, 0.25, 0.15]), np.array([0.5, 0.5, 0, 0])
 ONE, POINT = np.ones(1), np.array([0.0, 1.0, 0.0])
 KNOWN = [
     # The frontier of LL-SE is the powers of P, of weight -1 P itself.
     *((qd.LL_SE, p, -b, p**b / sum(p**b)) for p, b in zip(WIDE, (0.25, 1.0, 3.0))),
-    *((qd.LL_SE, p, -b, qd.temper(p, b)) for p, b in zip(WIDE, (0.25, 1.0, 3.0))),
     # P is on the frontier of matched pairs, and of others if two points fix the line.
     *((qd.CR_NRR, p, -2.0, p) for p in WIDE),
     (qd.LL_NRR, TWO, -6 / 15 / np.log(7 / 4), TWO),
@@ -307,35 +265,22 @@ def test_the_inverse_of_g_is_not_the_maximiser(weights):
 
 
 # --- Under JAX's transformations ------------------------------------------------------
-@pytest.mark.slow
-@pytest.mark.parametrize("diversity", SOLVED)
-def test_batches_by_vmap(diversity):
-    pair = pair_of("LL", diversity)
-    rng = np.random.default_rng(11)
-    ps, ws = rng.dirichlet(np.ones(6), 3), np.array([-0.5, -1.0, -2.0])
-    batch = jax.vmap(lambda p, w: qd.pareto_optimum(pair, p, w))(ps, ws)
-    frontiers = jax.vmap(lambda p: qd.pareto_frontier(pair, p, 5).quality)(ps)
-    for i in range(3):
-        one = qd.pareto_optimum(pair, ps[i], float(ws[i]))
-        np.testing.assert_allclose(batch.q[i], one.q, atol=1e-12)
-        single = qd.pareto_frontier(pair, ps[i], 5).quality
-        np.testing.assert_allclose(frontiers[i], single, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     "g", [qd.functions.NRR, qd.Tsallis(1.5), qd.Expression("-x*log(x)")]
 )
-def test_optimum_inside_a_compiled_function_of_the_reader(g):
+def test_optimum_inside_a_compiled_function_of_the_reader_and_in_batches(g):
     # There the scores are computed by the compiled function itself, in its own way.
-    rng = np.random.default_rng(8)
+    # Two of the best texts are equal in one of the draws.
+    both = np.stack([np.random.default_rng(8).dirichlet(np.ones(5)), TIED_OF_FIVE])
     for f in (lambda x: 3 * jnp.log(x), lambda x: x**2 / 3, lambda x: 1.8 * x - x**2):
         pair = qd.SeparablePair(f, g)
-        compiled = jax.jit(lambda p, w, pair=pair: qd.pareto_optimum(pair, p, w).q)
-        # Two of the best texts are equal in one of the draws.
-        for p in (rng.dirichlet(np.ones(5)), np.array([0.3, 0.3, 0.2, 0.1, 0.1])):
-            for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
-                plain = qd.pareto_optimum(pair, p, w).q
-                np.testing.assert_allclose(compiled(p, w), plain, rtol=0, atol=1e-12)
+        optimum = jax.vmap(lambda p, w, x=pair: qd.pareto_optimum(x, p, w).q, (0, None))
+        compiled = jax.jit(optimum)
+        for w in (0.0, -0.1, -3.0, -1e4, -np.inf):
+            plain = [qd.pareto_optimum(pair, p, w).q for p in both]
+            np.testing.assert_allclose(compiled(both, w), plain, rtol=0, atol=1e-12)
 
 
 def test_an_optimum_that_would_be_refused_is_nan_inside_a_compiled_function():
@@ -435,27 +380,17 @@ def test_infinite_slope_never_reaches_the_modes():
 
 @pytest.mark.claim("T2.8")
 def test_zeros_make_the_frontier_jump_between_pareto_optima():
-    thirds = (ZERO > 0) / 3
     for pair in (qd.LL_SE, qd.LL_NRR, qd.SeparablePair("LL", MIXED)):
         frontier = qd.pareto_frontier(pair, ZERO, 9)
         assert np.isfinite(frontier.quality).tolist() == [False] + [True] * 8
-        limit = float(pair.diversity(thirds))
+        limit = float(pair.diversity((ZERO > 0) / 3))
         assert frontier.diversity[1] == pytest.approx(limit, abs=1e-12)
     # f(0) finite: no jump.
     assert jnp.isfinite(qd.pareto_frontier(qd.CR_NRR, ZERO, 9).quality).all()
-    # Every distribution in twentieths: quality only grows by leaving V behind.
-    models = mixtures(4, 20)
-    u = np.where(models[:, 3] > 0, -np.inf, models[:, :3] @ np.log(ZERO[:3]))
-    v = jax.vmap(qd.LL_SE.diversity)(models)
-    for q in (np.full(4, 0.25), thirds):
-        beats = qd.dominance(u, v, qd.LL_SE.quality(q, ZERO), qd.LL_SE.diversity(q))
-        # The uniform model on all four is itself one of the grid's.
-        same = np.abs(models - q).max(axis=1) <= 1e-15
-        assert not (beats.either & ~same).any()
 
 
 @pytest.mark.claim("T2.9")
-@OF_EACH_SOLVER
+@pytest.mark.parametrize("diversity", ["SE", "NRR", "mixed"])
 def test_uniform_p_has_one_optimum(diversity):
     pair, p = pair_of("CR", diversity), np.full(5, 0.2)
     assert jnp.isnan(qd.frontier.saturation_weight(pair, p))
@@ -501,21 +436,13 @@ def test_a_frontier_is_drawn_without_its_points_of_infinite_quality(ax):
     assert line.get_label() == "LL-SE"
 
 
-@pytest.mark.parametrize("width", [0.1, None])
-@pytest.mark.parametrize("pair", [qd.LL_SE, qd.LL_NRR], ids=lambda pair: pair.name)
-def test_the_plane_has_the_star_in_the_middle_and_the_frontier_at_two_corners(
-    pair, width, ax
-):
-    curve = qd.pareto_frontier(pair, P)
-    plotting.plot_plane(pair, P, curve, width=width, ax=ax, label="best")
+def test_the_plane_has_the_star_in_the_middle_and_the_frontier_at_two_corners(ax):
+    curve = qd.pareto_frontier(qd.LL_NRR, P)
+    plotting.plot_plane(qd.LL_NRR, P, curve, width=0.1, ax=ax)
     line, star = ax.lines
-    assert [x.get_label() for x in ax.lines] == ["best", "real distribution"]
-    u, v = float(pair.quality(P, P)), float(pair.diversity(P))
+    u, v = float(qd.LL_NRR.quality(P, P)), float(qd.LL_NRR.diversity(P))
     assert (star.get_xdata(), star.get_ydata()) == (u, v)
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    if width is None:  # the whole frontier
-        assert left < curve.quality[0] < curve.quality[-1] < right
-    else:
-        assert (left + right) / 2 == pytest.approx(u, abs=1e-12)
-        assert np.interp(left, *line.get_data()) == pytest.approx(high, abs=1e-12)
-        assert np.interp(right, *line.get_data()) == pytest.approx(low, abs=1e-12)
+    assert (left + right) / 2 == pytest.approx(u, abs=1e-12)
+    assert np.interp(left, *line.get_data()) == pytest.approx(high, abs=1e-12)
+    assert np.interp(right, *line.get_data()) == pytest.approx(low, abs=1e-12)

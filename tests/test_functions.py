@@ -1,6 +1,5 @@
 """Functions f and g: their sums, formulas and names, and Theorem 1 on them."""
 
-import json
 from functools import partial
 from itertools import product
 from unittest.mock import patch
@@ -11,14 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
+from calls import call
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from models import distribution
 from scripts import script
-from typer.testing import CliRunner
 
 import qdtheory as qd
-from qdtheory.commands import cli
 from qdtheory.functions import (
     DIVERSITIES,
     QUALITIES,
@@ -82,7 +80,6 @@ def test_entropy_falls_short_of_the_uniform_one_by_a_divergence(size, seed):
     q, uniform = distribution(seed, size, zeros=0.3), np.full(size, 1 / size)
     short = np.log(size) - qd.LL_SE.diversity(q)
     np.testing.assert_allclose(short, qd.kl_divergence(q, uniform), atol=1e-12)
-    np.testing.assert_allclose(jnp.exp(qd.LL_SE.diversity(uniform)), size, rtol=1e-14)
 
 
 @pytest.mark.claim("N2.4")
@@ -153,12 +150,6 @@ def entered():
         yield SQUARE, CUBE
 
 
-def call(*arguments):
-    result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "80"})
-    assert (result.exit_code, result.stderr) == (0, "")
-    return result.stdout
-
-
 def test_what_is_entered_forms_pairs_and_is_proved(entered):
     pair = named_pairs()["SQUARE-CUBE"]
     assert pair == qd.SeparablePair(*entered)
@@ -173,16 +164,10 @@ def test_what_is_entered_forms_pairs_and_is_proved(entered):
 
 def test_what_is_entered_is_known_to_the_commands_and_to_the_matrix(entered):
     for command in ("check", "qdisc"):
-        assert "LL-CUBE" in call(command, "--help")
-    report = json.loads(call("check", "--pair", "square-cube", "--json"))
-    assert (report["pair"], report["compatible"]) == ("SQUARE-CUBE", True)
-    sizes = "--vocab-size", "2", "--length", "1", "--hidden-size", "2"
-    assert "exact" in call("qdisc", "--pair", "CR-CUBE", *sizes)
+        assert "LL-CUBE" in call(command, "--help").stdout
     matrix = script("make_compatibility_matrix")
     names = [diversity.name for diversity in matrix.diversities()]
-    assert names.count("CUBE") == 1
-    assert "SDI" not in names  # NRR but for a linear term
-    assert ("SQUARE", None) in matrix.qualities()
+    assert [names.count(x) for x in ("CUBE", "SDI")] == [1, 0]  # SDI is NRR + 1
     assert ("SQUARE", None, "CUBE", None) in matrix.theorems()
 
 
@@ -248,40 +233,9 @@ def test_which_pairs_are_rational(f, g, rational):
         assert rise > 0 or abs(slope(large) - slope(small)) <= 1e-12
 
 
-@pytest.mark.claim("T1.7")
-def test_five_candidates_are_worst_at_one_third():
-    pair = qd.pairs.single_token_bleu_pair(1, 4)
-    large, small = qd.check_rationality(pair).diversity_violation
-    # The maximum 1/9 is at (2/3, 1/3), half a grid step away at most.
-    assert large == pytest.approx(2 / 3, abs=1 / 1024)
-    slope = jax.grad(pair.g)
-    assert slope(large) - slope(small) == pytest.approx(1 / 9, abs=1e-6)
-
-
-@pytest.mark.claim("T1.6")
-def test_a_rational_diversity_need_not_be_concave():
-    g = partial(cubic, -2.0, 1.0)
-    assert jax.grad(jax.grad(g))(0.9) > 0
-    x, three_candidates = np.linspace(0, 1, 101), minus_repeat_chance(2)
-    np.testing.assert_allclose(three_candidates(x), g(x), atol=2e-15)
-
-
-@pytest.mark.claim("T1.11")
-@given(seed=SEEDS, size=st.sampled_from([2, 3, 5]), share=st.floats(1e-3, 0.999))
-def test_equal_slopes_on_the_line_do_not_break_property_two(seed, size, share):
-    q, slope = np.sort(distribution(seed, size)), jax.grad(on_a_line)
-    assert slope(0.75) == slope(0.25)
-    assume(share * q[-2] > 1e-4)
-    pair = with_cr(on_a_line)
-    # Near the equal slopes r falls by the cube of the step, 32/3 * 1e-12 at least.
-    moved = after(q, size - 1, size - 2, share * q[-2])
-    assert pair.diversity(moved) < pair.diversity(q)
-
-
 RATIONAL = {
     "LL-SE": qd.LL_SE,
     "CR-NRR": qd.CR_NRR,
-    "CR-Tsallis(0.5)": with_cr(qd.Tsallis(0.5)),
     "four candidates": qd.pairs.single_token_bleu_pair(2, 3),
     "cubic": qd.SeparablePair("LL", partial(cubic, -2.0, 1.0)),
     "f falls beyond .5": qd.SeparablePair(partial(falling, 0.5), "SE"),
@@ -339,15 +293,8 @@ def test_the_slope_of_a_shared_mass_is_odd_around_its_middle():
 
 
 @pytest.mark.parametrize(
-    ("f", "g", "rational"),
-    [
-        (qd.functions.CR, qd.functions.NRR, True),
-        (qd.functions.CR, minus_repeat_chance(4), False),
-        (lambda x: x * (1 - x), qd.functions.SE, False),
-        (qd.functions.LL, lambda x: 3.0 * x, False),
-    ],
+    ("g", "rational"), [(qd.functions.NRR, True), (minus_repeat_chance(4), False)]
 )
-def test_scale_shift_and_a_line_change_no_verdict(f, g, rational):
-    changed = lambda x: 4.0 * f(x) - 8.0, lambda x: 2.0 * g(x) + 0.5 * x + 1.0
-    for pair in ((f, g), changed):
-        assert qd.check_rationality(qd.SeparablePair(*pair)).rational == rational
+def test_scale_shift_and_a_line_change_no_verdict(g, rational):
+    changed = lambda x: 4.0 * x - 8.0, lambda x: 2.0 * g(x) + 0.5 * x + 1.0
+    assert qd.check_rationality(qd.SeparablePair(*changed)).rational == rational

@@ -16,6 +16,7 @@ from models import (
     assert_slope,
     counts_of_texts,
     draw,
+    oracle,
     positive,
     power,
     random_distribution,
@@ -80,19 +81,15 @@ def test_equal_spaces_are_one_key(as_a_user):
 
 
 @pytest.mark.claim("N1.16")
-@pytest.mark.parametrize(
-    ("vocab_size", "lengths", "texts"),
-    [
-        (10, 12, "1,000,000,000,000"),
-        (5000, 20, r"10\^74.0"),
-        (10**6, (1, 2), "1,000,001,000,000"),
-    ],
-)
-def test_a_large_space_is_refused_before_allocation(vocab_size, lengths, texts):
+def test_a_large_space_is_refused_before_allocation():
     tracemalloc.start()
-    words = rf"{texts}.* texts .* GiB .*fewer tokens or shorter"
-    with pytest.raises(ValueError, match=words):
-        qd.TextSpace(vocab_size=vocab_size, lengths=lengths)
+    for sizes, texts in (
+        *(((10, 12), "1,000,000,000,000"), ((5000, 20), r"10\^74.0")),
+        ((10**6, (1, 2)), "1,000,001,000,000"),
+    ):
+        words = rf"{texts}.* texts .* GiB .*fewer tokens or shorter"
+        with pytest.raises(ValueError, match=words):
+            qd.TextSpace(*sizes)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1e6  # bytes; one int64 a text would be 8e12
@@ -126,7 +123,7 @@ def test_an_ngram_that_p_lacks_gives_its_texts_no_finite_score():
     assert pair.quality(p, p) == 0
 
 
-@pytest.mark.claim("N1.14")
+@pytest.mark.claim("N1.14", "N1.15")
 @given(st.sampled_from(SPACES), st.data())
 def test_one_length_is_linear_and_several_weigh_by_length(space, data):
     n = data.draw(st.integers(1, min(space.lengths)))
@@ -142,19 +139,6 @@ def test_one_length_is_linear_and_several_weigh_by_length(space, data):
     expected = (1 - weight) * space.ngram_distribution(p, n)
     expected += weight * space.ngram_distribution(q, n)
     np.testing.assert_allclose(mixed, expected, rtol=0, atol=1e-14)
-
-
-@pytest.mark.claim("N1.15")
-@pytest.mark.parametrize("space", SPACES[4:6], ids=str)
-def test_several_lengths_are_not_linear(space):
-    # The shortest text of 0s and the longest of 1s, half each: 1s weigh more.
-    p, q = np.eye(space.num_texts)[[0, -1]]
-    ends = [space.ngram_distribution(x, 1) for x in (p, q)]
-    middle = space.ngram_distribution((p + q) / 2, 1)
-    apart = np.abs(middle - sum(ends) / 2).max()
-    gap = space.max_length / (space.lengths[0] + space.max_length) - 1 / 2
-    np.testing.assert_allclose(apart, gap, rtol=0, atol=1e-15)
-    assert gap > 0.1
 
 
 def exact_rank(*matrices):
@@ -292,7 +276,7 @@ def test_every_curve_through_p_has_slope_minus_two(space, seed):
 
 
 # --- Coverage, repetition, CND --------------------------------------------------------
-@pytest.mark.claim("N2.9")
+@pytest.mark.claim("N2.9", "N8.12")
 @given(seed=SEEDS, size=st.sampled_from([1, 2, 5, 64]))
 def test_cnd_is_a_weighted_sum_of_quality_and_diversity(seed, size):
     q, p = draw(seed, size), draw(seed + 1, size)
@@ -311,17 +295,6 @@ def test_cnd_near_zero():
     assert qd.cnd(p + 2.0**-40 * np.array([1, -1, 0]), p) == 2.0**-79
 
 
-@pytest.mark.claim("N8.12")
-def test_coverage_and_repetition_lose_the_squared_distance_in_fractions():
-    rng = np.random.default_rng(12)
-    for size in (2, 3, 64):
-        for weights in rng.integers(1, 100, (20, 2, size)).tolist():
-            p, q = ([Fraction(x, sum(w)) for x in w] for w in weights)
-            u = sum(x * y - y * y for x, y in zip(q, p))
-            v = sum(y * y - x * x for x, y in zip(q, p))
-            assert 2 * u + v == -sum((x - y) ** 2 for x, y in zip(q, p))
-
-
 @pytest.mark.claim("N9.4")
 @given(
     seed=SEEDS, space=st.sampled_from(OF_ONE_LENGTH), width=st.sampled_from([0.1, 3])
@@ -332,28 +305,13 @@ def test_cnd_is_at_most_kl(seed, space, width):
     assert qd.kl_divergence(q, p) >= bound
     for n in range(1, space.max_length + 1):
         assert qd.cnd(*(space.ngram_distribution(x, n) for x in (q, p))) <= bound + EPS
-    # The bound is met where mass moves between two texts.
-    q, p = np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.5, 0.1])
-    tv = float(qd.divergences.total_variation(q, p))
-    np.testing.assert_allclose(qd.cnd(q, p), 2 * tv**2, atol=EPS)
 
 
 # --- MS-Jaccard and Distinct-n --------------------------------------------------------
-@pytest.mark.parametrize("space", [SPACES[i] for i in (0, 4, 5)], ids=str)
-def test_ms_jaccard_agrees_with_counting(space):
-    q, p = (draw(seed, space.num_texts) for seed in (1, 2))
-    orders, indices = np.arange(1, space.max_length + 1), []
-    for n in orders:
-        c, d = (counts_of_texts(space, n) @ x for x in (q, p))
-        indices.append(np.minimum(c, d).sum() / np.maximum(c, d).sum())
-    means = np.cumprod(indices) ** (1 / orders)
-    for models in ((q, p), (p, q)):
-        found = qd.ms_jaccard(space, *models, space.max_length)
-        np.testing.assert_allclose(found, means, rtol=50 * EPS)
 
 
 @pytest.mark.claim("N13.4")
-@pytest.mark.parametrize("space", [SPACES[0], SPACES[4]], ids=str)
+@pytest.mark.parametrize("space", [SPACES[i] for i in (0, 4, 5)], ids=str)
 def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(space):
     counts = np.random.default_rng(3).multinomial(50, draw(1, space.num_texts), size=2)
     texts = [[*map(str, text)] for text in sentences(space)]
@@ -363,7 +321,7 @@ def test_ms_jaccard_is_that_of_a_corpus_with_these_frequencies(space):
     np.testing.assert_allclose(found, expected, rtol=50 * EPS)
 
 
-def test_ms_jaccard_at_its_ends_and_over_lengths():
+def test_ms_jaccard_has_a_slope_at_its_ends():
     # 0 1 0 against 1 0 1: bigrams in common, no trigram.
     space, (q, r) = qd.TextSpace(2, 3), np.eye(8)[[2, 5]]
     found = qd.ms_jaccard(space, q, r, 3)
@@ -371,10 +329,6 @@ def test_ms_jaccard_at_its_ends_and_over_lengths():
     slopes = jax.jacobian(lambda q: qd.ms_jaccard(space, q, r, 3))(q)
     assert np.isfinite(slopes).all()
     assert [slope.any() for slope in slopes] == [True, True, False]
-    # It sees lengths that the n-gram distribution does not.
-    space, (q, p) = qd.TextSpace(1, (1, 2)), np.eye(2)
-    assert qd.ms_jaccard(space, q, p, 1).tolist() == [0.5]
-    assert qd.cnd(space.ngram_distribution(q, 1), space.ngram_distribution(p, 1)) == 0
 
 
 def samples(q, size):
@@ -385,18 +339,11 @@ def samples(q, size):
 @pytest.mark.claim("N13.5")
 @pytest.mark.parametrize("num_texts", [1, 2, 3])
 @pytest.mark.parametrize(
-    ("sizes", "n"),
-    [
-        *(((2, 3), n) for n in (1, 2)),
-        *(((2, (1, 2)), n) for n in (1, 2)),
-        ((2, (1, 3)), 2),
-        ((1, (1, 3)), 1),
-    ],
-    ids=str,
+    ("sizes", "n"), [((2, 3), 2), ((2, (1, 2)), 1), ((2, (1, 3)), 2), ((1, (1, 3)), 1)]
 )
 def test_distinct_agrees_with_every_sample(sizes, n, num_texts):
     space = qd.TextSpace(*sizes)
-    q, grams, mean = draw(num_texts, space.num_texts), [], 0.0
+    q, mean = draw(num_texts, space.num_texts), 0.0
     grams = [ngrams_of(text, n) for text in sentences(space)]
     for sample, chance in samples(q, num_texts):
         drawn = [gram for i in sample for gram in grams[i]]
@@ -416,10 +363,9 @@ def test_distinct_of_one_length_among_several_is_that_of_the_length():
         np.testing.assert_allclose(found, expected, rtol=1e-12 * num_texts)
 
 
-@pytest.mark.parametrize("lengths", [(1, 2, 3), 3])
-def test_distinct_can_be_differentiated(lengths):
-    value = partial(expected_distinct, qd.TextSpace(2, lengths), n=1, num_texts=5)
-    q, p = (draw(seed, 8 if lengths == 3 else 14) for seed in (1, 2))
+def test_distinct_can_be_differentiated():
+    value = partial(expected_distinct, qd.TextSpace(2, (1, 2, 3)), n=1, num_texts=5)
+    q, p = (draw(seed, 14) for seed in (1, 2))
     assert_slope(value, q, p - q, atol=0)
 
 
@@ -474,15 +420,13 @@ def test_moments_of_plug_in_nrr_and_cr_by_all_samples(space, n, s, r):
 
 
 @pytest.mark.claim("N9.14")
-@pytest.mark.parametrize("key", [None, 500, 501, 502])
-def test_relative_errors_grow_with_the_order(key):
-    notebooks = jax.random.split(jax.random.key(9), 2)[0]
-    key = notebooks if key is None else jax.random.key(key)
-    model = qd.LSTMLanguageModel.random(key, vocab_size=4)
-    p = np.asarray(model.probabilities(qd.TextSpace(4, 4)))
+@pytest.mark.parametrize("seed", [500, 501, 502])
+def test_relative_errors_grow_with_the_order(seed):
+    space = qd.TextSpace(4, 4)
+    p = oracle(space, seed, 1.0, 32)
     q, errors = power(p, 0.8), []
     for n in (1, 2, 3, 4):
-        k = gram(qd.TextSpace(4, 4), n)
+        k = gram(space, n)
         mean, variance = repetition_moments(k, q, 100)
         value = q @ k @ q
         cr = np.sqrt(coverage_variance(k, q, p, 100, 100)) / (q @ k @ p)
@@ -525,16 +469,6 @@ def held_by(space, n):
     return [frozenset(row) for row in space.ngrams(n).tolist()]
 
 
-def chance_of_set(held, p, r, target):
-    """That r texts hold these n-grams, by inclusion and exclusion over subsets."""
-    total = 0.0
-    for size in range(len(target) + 1):
-        for subset in map(frozenset, combinations(sorted(target), size)):
-            stays = sum(x for x, grams in zip(p, held, strict=True) if grams <= subset)
-            total += (-1) ** (len(target) - size) * stays**r
-    return total
-
-
 @pytest.mark.claim("N9.17", "N9.18")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3), (3, 8)])
@@ -542,11 +476,9 @@ def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
     q, p = draw(7, space.num_texts), draw(8, space.num_texts)
     held = held_by(space, n)
     ours, theirs = seen_sets(q, s, held), seen_sets(p, r, held)
-    chances = {seen: chance_of_set(held, p, r, seen) for seen in theirs}
-    np.testing.assert_allclose([*chances.values()], [*theirs.values()], atol=1e-13)
     finite = sum(
         chance * sum(x for x, grams in zip(q, held, strict=True) if grams <= seen) ** s
-        for seen, chance in chances.items()
+        for seen, chance in theirs.items()
     )
     listed = product(ours.items(), theirs.items())
     direct = sum(x * y for (a, x), (b, y) in listed if a <= b)

@@ -44,10 +44,7 @@ def scored(scores):
 VECTORS = {
     "negative": ([1.5, -0.5, 0.0], ValueError, "nonnegative, got -0.5 at index 1"),
     "nan": ([0.5, np.nan, 0.5], ValueError, "finite, got nan at index 1"),
-    "infinite": ([0.5, np.inf, 0.5], ValueError, "finite, got inf at index 1"),
     "unnormalised": ([0.5, 0.5, 0.1], ValueError, r"sum to 1, got 1.1; .*normalize\("),
-    "all zero": ([0.0, 0.0, 0.0], ValueError, "sum to 1, got 0"),
-    "counts": ([50, 30, 20], ValueError, r"sum to 1, got 100; call normalize\("),
     "wrong length": ([0.25] * 4, ValueError, "must have 3 entries, got 4"),
     "empty": ([], ValueError, "is empty"),
     "matrix": (P[None], ValueError, r"one vector, got shape \(1, 3\).*vmap"),
@@ -55,12 +52,9 @@ VECTORS = {
     "booleans": (np.array([True, False]), TypeError, "numbers, got bool; .*as"),
     "32 bits": (np.float32([0.5, 0.3, 0.201]), ValueError, r"got 1.001.*; call norm"),
     "complex": (P + 0j, TypeError, "real numbers, got complex128"),
-    "text": (np.array(["a", "b", "c"]), TypeError, "real numbers, got <U1"),
     "list of text": (["a", "b", "c"], TypeError, "real numbers, got <U1"),
     "list of lists": ([[0.5, 0.5], [1.0]], TypeError, "got a list of list"),
-    "number": (1.0, TypeError, "got float"),
     "none": (None, TypeError, "list of real numbers, got NoneType; .*numpy.asarray"),
-    "set": ({0.5, 0.3, 0.2}, TypeError, "list of real numbers, got set"),
 }
 DIVERGENCES = "total_variation", "hellinger_distance", "bhattacharyya_distance"
 # Each takes the vector beside a good distribution over 3 texts.
@@ -75,6 +69,7 @@ BESIDE = [
 ALONE = [
     *(qd.entropy, qd.negative_repetition_rate),
     *(qd.CR_SE.diversity, qd.CR_SE.text_quality),
+    *(KERNEL.diversity, KERNEL.text_quality),
     *(partial(f, qd.LL_SE) for f in (qd.pareto_frontier, saturation_weight)),
     lambda x: qd.temper(x, 2.0),
     lambda x: qd.sample(KEY, x, 3),
@@ -116,32 +111,24 @@ SPACES = [
     ("vocab_size must be at least 1, got 0", T, 0, 3),
     ("length must be at least 1, got 0", T, 2, 0),
     (r"lengths must increase, got \(\)", T, 2, ()),
-    (r"increase, got \(2, 1\); sort", T, 2, (2, 1)),
     (r"\(2, 2\); sort them, each once", T, 2, (2, 2)),
     (r"n must lie in \[1, 3\], got 0", SPACE.ngrams, 0),
-    (r"n must lie in \[1, 3\], got 4", SPACE.ngrams, 4),
     ("q must have 8 entries, got 3", SPACE.ngram_counts, P, 1),
-    ("q must have 8 entries", SPACE.ngram_distribution, P, 1),
     ("n must lie in", SPACE.ngram_distribution, U8, 4),
     ("shorter than n.*a smaller n", MIXED.ngram_distribution, POINT, 2),
     (r"3 tokens .*shape \(2,\)", SPACE.index, np.array([0, 1])),
-    (r"3 tokens .*shape \(\)", SPACE.index, np.array(0)),
-    (r"\[0, 2, 0\] is no text", SPACE.index, np.array([0, 2, 0])),
-    ("is no text", SPACE.index, np.array([0, 1, -1])),
-    (r"\[-1, 0\] is no", MIXED.index, np.array([[0, 1], [-1, 0]])),
+
     (r"^X is .* lengths \(1, 2\); take Y$", MIXED.only_length, "X", "take Y"),
     *(("read-only", x.__setitem__, 0, 0) for x in (SPACE.tokens, SPACE.ngrams(2))),
     ("n must lie in", ngram_matrix, SPACE, 4),
     ("matrix of 20-grams", ngram_matrix, T(2, 20), 20),
     ("n must lie in", ngram_rank, SPACE, (1, 4)),
     ("n must lie in", ngram_pair, SPACE, 0),
-    ("shorter than n", ngram_pair(MIXED, 2).diversity, POINT),
-    ("q must have 8 entries", BIGRAMS.diversity, P),
     ("p must have 8 entries, got 3", BIGRAMS.quality, U8, P),
     ("not linear in q", ngram_pair(MIXED, 1).text_quality, U6),
     ("max_order must be at least 1, got 0", qd.ms_jaccard, MIXED, U6, U6, 0),
     (r"n must lie in \[1, 2\], got 3", qd.ms_jaccard, MIXED, U6, U6, 3),
-    ("has 2 tokens; take a smaller", qd.ms_jaccard, MIXED, U6, POINT, 2),
+
     ("has 2 tokens; take a smaller", qd.ms_jaccard, MIXED, POINT, U6, 2),
     ("num_texts must be at least 1", expected_distinct, MIXED, U6, 1, 0),
     ("sums over 2-grams", expected_distinct, MIXED, U6, 2, 10**9),
@@ -149,24 +136,17 @@ SPACES = [
 CLOSED_OVER = jnp.array(POINT)
 DISTRIBUTIONS = [
     ("all zero", qd.normalize, np.zeros(3)),
-    ("nonnegative, got -1", qd.normalize, [3, -1]),
     ("beta must be .* at least 0, got -1", qd.temper, P, -1.0),
-    ("beta must be finite", qd.temper, P, np.inf),
     (r"lie in \[0, 1\], got 1.5", qd.mix, P, U3, 1.5),
-    (r"lie in \[0, 1\], got nan", qd.mix, P, U3, np.nan),
-    ("p must sum to 1", qd.mix, [0.5, 0.6], P, 0.5),
     ("num_samples must be at least 1", qd.sample, KEY, P, 0),
     ("one vector", jax.vmap(qd.entropy), np.ones((2, 2, 2))),
     ("positive everywhere", jax.jit(lambda x: x + as_interior(CLOSED_OVER)), 1.0),
-    *(
-        ("order must be positive and finite", renyi_divergence, P, P, order)
-        for order in (0, -1, np.inf, np.nan)
-    ),
+    ("order must be positive and finite", renyi_divergence, P, P, 0),
 ]
 SHORT = qd.ConcavePair(lambda p: p[:2], qd.entropy)
 PAIRS = [
     ("order must be positive", qd.Tsallis, 0.0),
-    ("positive and finite", qd.Tsallis, np.inf),
+
     ("Shannon entropy; use qdtheory.functions.SE", qd.Tsallis, 1.0),
     ("not allowed in an expression", named({}, "sin(x)"), np.sin),
     ("num_references .*got 0", single_token_bleu_pair, 0, 1),
@@ -174,63 +154,55 @@ PAIRS = [
     ("k must be at least 2, got 1", qd.pairs.distinct_k_pair, 1),
     ("num_references must be at least 1", qd.pairs.distinct_k_pair, 3, 0),
     (r"one score a text, shape \(3,\)", scored([1, 2]).quality, P, P),
-    (r"shape \(N,\), got shape \(1, 2\)", scored, [[1, 2]]),
+
     ("minus infinity, got nan for text 1", scored, [1, np.nan]),
     (r"shape \(3,\), got shape \(2,\)", SHORT.quality, P, P),
     *(
         ("^classes must be one whole number a text", qd.PooledPair, qd.LL_SE, classes)
         for classes in (
-            *([0, 2], [-1, 0], [0.5], [], [[0], [2]], [[[0]]], [True], [1, 2]),
-            *(None, "ab", 3, [None, 1], [[-1], [-1]]),
+            *([0, 2], [-1, 0], [0.5], [], [[[0]]], [True], [1, 2], None, [[-1], [-1]]),
         )
     ),
     ("square matrix with a row and a column", qd.KernelPair, np.ones((2, 3))),
-    (r"got shape \(4,\)", qd.KernelPair, np.ones(4)),
-    (r"got shape \(0, 0\)", qd.KernelPair, np.ones((0, 0))),
+
     (r"finite, got nan at \[1, 1\]", qd.KernelPair, np.diag([1.0, np.nan])),
     (r"symmetric, got 0.5 at \[0, 1\]", qd.KernelPair, np.array([[1, 0.5], [0.4, 1]])),
     ("q must have 3 entries, got 4", KERNEL.quality, U4, P),
-    ("p must sum to 1", KERNEL.text_quality, P / 2),
-    ("q must be nonnegative", KERNEL.diversity, [1.5, -0.5, 0]),
+
     ("1 on the diagonal", qd.VendiPair, 2 * np.eye(2)),
     ("positive semidefinite", qd.VendiPair, np.array([[1.0, 2], [2, 1]])),
     # The brevity penalty sees who is the candidate.
     ("for texts of one length, got", bleu_kernel, MIXED, 1),
-    ("num_references must be a whole number", qd.expected_bleu, MIXED, U6, U6, 2, 0),
     ("number from 1 on, got 1.5", qd.expected_bleu, MIXED, U6, U6, 2, 1.5),
     ("num_self_references must be a whole number", qd.BleuPair, MIXED, 2, 2, 0),
     ("max_order must be at least 1, got 0", qd.expected_bleu, MIXED, U6, U6, 0),
     ("None or \"epsilon\", got 'add'", qd.expected_bleu, MIXED, U6, U6, 2, 2, "add"),
     ("q must have 6 entries, got 8", qd.expected_bleu, MIXED, U8, U6),
-    ("p must have 6 entries, got 8", qd.expected_bleu, MIXED, U6, U8),
+
     ("BLEU table alone would take", qd.BleuPair, T(5, 8)),
     ("texts of 63 n-grams and lengths", bleu_table, T(1, 12), 7),
 ]  # fmt: skip
 FLAT = [
-    *((g, "too flat near 0|linear") for g in (qd.Tsallis(20.0), lambda x: -(x**12))),
-    *((g, "it is linear") for g in ("CR", lambda x: jnp.minimum(x, 0.3), lambda x: -x)),
-    (lambda x: -(jnp.maximum(x - 0.3, 0) ** 2), "linear"),
+    (qd.Tsallis(20.0), "too flat near 0|linear"),
+    ("CR", "it is linear"),
     (lambda x: x**2, "rises"),
     (single_token_bleu_pair(2, 5).g, "strictly concave"),
 ]
 
 
-def of_four():
-    return qd.pareto_optimum(qd.LL_SE, U4, -1.0)
-
-
+OF_FOUR = qd.pareto_optimum(qd.LL_SE, U4, -1.0)
 FRONTIERS = [
     ("resolution", qd.check_rationality, qd.CR_NRR, 2),
     ("at most 0, got 0.5; .*al", qd.pareto_optimum, qd.LL_SE, P, 0.5),
-    ("at most 0, got nan", qd.pareto_optimum, qd.LL_SE, P, np.nan),
-    ("nonnegative", qd.pareto_optimum, scored(jnp.sqrt), -P, -1.0),
+
+
     (r"finite or -inf; .*NaN or \+inf", qd.pareto_frontier, scored(lambda p: p / 0), P),
     ("every text has score -inf", qd.pareto_frontier, scored(lambda p: -p / 0), P),
     ("num_points .*least 3", qd.pareto_frontier, qd.LL_SE, P, 2),
     (r"w must lie in \(-inf, 0\), got 0", frontier_slopes, qd.LL_SE, P, 0.0),
-    (r"0\), got -inf", frontier_slopes, qd.LL_SE, P, -np.inf),
+
     ("B rests on g'", saturation_weight, qd.SeparablePair("CR", lambda x: -(x**2)), P),
-    ("optimum.q must have 3", lambda: kkt_residual(qd.LL_SE, P, of_four())),
+    ("optimum.q must have 3", kkt_residual, qd.LL_SE, P, OF_FOUR),
     *(
         (words, solve, qd.SeparablePair("CR", g), p, number)
         for g, words in FLAT
@@ -264,9 +236,6 @@ NOWHERE = qd.FunctionPair(lambda q, p: q @ jnp.log(p - p), lambda q: -(q @ q))
 VERDICTS = [
     ("pass p or num_texts", qd.check_compatibility, kernel_pair(np.eye(3))),
     ("positive", qd.check_compatibility, qd.LL_SE, [0.5, 0.5, 0.0]),
-    ("at least 1", of_size, 0, qd.LL_SE),
-    ("have 3 entries", partial(qd.check, "LL-SE", p=HALVES, num_texts=3)),
-    ("sum to 1", qd.check_compatibility, qd.LL_SE, [0.5, 0.6]),
     ("grad U is not finite at P_i = 0.5", qd.check_compatibility, NOWHERE, HALVES),
     ("U or V is not finite at P", of_size, 4, qd.FunctionPair(product_of, undefined)),
     ("^f is not finite at x = 1e-06; .* smooth", judged, "log(x - 0.5)", "-x**2"),
@@ -275,7 +244,6 @@ VERDICTS = [
     # Undefined between the grid's points only.
     ("^f is not defined near x = 0.333", judged, "sqrt((x - 1/3)**2 - 1e-8)", "-x**2"),
     ("is of 3 texts, got 4", of_size, 4, qd.PooledPair(qd.LL_SE, [0, 1, 0])),
-    ("is of 4 texts, got 5", of_size, 5, qd.BleuPair(T(2, 2), 1)),
 ]
 LL, NRR = qd.LL_NRR.quality, qd.LL_NRR.diversity
 CONVEX = qd.SeparablePair("x", lambda x: x**2)
@@ -293,58 +261,35 @@ def limited(pair):
 
 DISCREPANCIES = [
     ("nonnegative", solve, qd.LL_SE, [0.6, -0.4]),
-    *(
-        ("quality of P itself must be finite", solve, scored(lambda p, s=s: p + s), P)
-        for s in (-np.inf, np.nan, np.inf)
-    ),
+    ("quality of P itself must be", solve, scored(lambda p: p - np.inf), P),
     ("concave up to one point", exactly, CONVEX, HALVES),
     ("diversity of P itself is nan", solve, qd.FunctionPair(LL, undefined), P),
     ("the quality has gradient 0 at P", solve, qd.FunctionPair(in_steps, NRR), FALLING),
-    *(
-        ("diversity has gradient 0 at P", solve, qd.FunctionPair(LL, v), FALLING)
-        for v in (in_steps, lambda q: 0 * q.sum())
-    ),
+    ("diversity has gradient 0", solve, qd.FunctionPair(LL, in_steps), FALLING),
     ("one of ascent, sgd, got", partial(search, method="adam"), qd.LL_SE, P),
     ("at least 4, got 2", partial(search, num_starts=2), qd.LL_SE, P),
-    ("p must sum to 1", search, qd.LL_SE, np.stack([P, 2 * P])),
     ("one vector, got shape", search, qd.LL_SE, P[None, None]),
     ("finite, got -inf", search, scored([-np.inf, 0]), HALVES),
-    ("p must sum to 1", search_frontier, KERNEL, U3 / 2),
     ("finite and at least 3, got 2", search_frontier, KERNEL, U3, 2),
     ("must be positive, got 0", partial(qd.certify, tolerance=0), qd.CR_NRR, P),
     ("found must have 3 entries", qd.certify, qd.CR_NRR, P, U4),
     ("leave out tolerance and max_steps", limited, KERNEL),
-    ("leave out tolerance and max_steps", limited, qd.VendiPair(np.eye(3))),
 ]
 NAMES = [
     ("'rogue-l'; do you mean ROUGE-L, .*MODULE", qd.check, "rogue-l", "NRR"),
-    ("'distnct-2'; do you mean .*distinct", qd.check, "LL", "distnct-2"),
     ("quality: Self-BLEU-2 is a diversity; name", qd.check, "Self-BLEU-2", "BLEU-2"),
     ("diversity: ROUGE-L is a quality; name a d", qd.check, "BLEU-2", "ROUGE-L"),
-    ("quality: BLEU needs an order: BLEU-2, ...", qd.check, "BLEU", "Self-BLEU"),
     ("quality: BLEU-0 needs an order: BLEU-2, ...", qd.check, "BLEU-0", "Self-BLEU-0"),
     ("distinct needs an order: Distinct-2, ...", qd.check, "LL", "distinct"),
     ("LL has no number of references; leave", qd.check, "LL of 3 references", "SE"),
     ("no metric is called", qd.check, "BLEU-2 of 0 references", "SE"),
     ("no metric is called", qd.check, "a\nb", "SE"),
-    ("no metric is called", qd.check, "LL", "ümlaut"),
     ("'ROUGE-L'.*a metric, needs another beside it", qd.check, "ROUGE-L"),
     ("ROUGE is not allowed.* come two together", qd.check, "ROUGE-L", "-x log x"),
     ("ROUGE is not .* without p or num_texts", qd.check, "ROUGE-L", "NRR", HALVES),
-    (r"gram is not .* or qd.check\(NAME, NAME\)", qd.check, "x", "2-gram entropy"),
-    ("no metric is called 'BLEU-2-2'; do you mean", find_metric, "BLEU-2-2"),
     ("no metric is called 'zzzz'; give your own", find_metric, "zzzz"),
-    *(
-        (words, door, name, *arguments)
-        for name, words in (
-            ("LL-XX", "no pair is called 'LL-XX'; there are LL-SE, "),
-            ("BLEU-2", "BLEU needs a space"),
-        )
-        for door, *arguments in (
-            *((door,) for door in (qd.check_compatibility, qd.check_rationality)),
-            *((door, U4) for door in (solve, qd.certify, qd.pareto_frontier)),
-        )
-    ),
+    ("no pair is called 'LL-XX'; there are LL-SE, ", qd.check_compatibility, "LL-XX"),
+    ("BLEU needs a space", qd.pareto_frontier, "BLEU-2", U4),
 ]
 LSTM = qd.LSTMLanguageModel
 random_model = partial(LSTM.random, KEY)
@@ -365,13 +310,13 @@ def changed(at, change):
 
 MODELS = [
     ("vocab_size must be at least 1", random_model, 0),
-    ("embedding_size must be", random_model, 2, 0),
+
     ("hidden_size must be at least", random_model, 2, 3, 0),
     ("sigma must be positive .*got 0", random_model, 2, 3, 3, 0.0),
-    ("sigma must be .*got nan", random_model, 2, 3, 3, np.nan),
+
     ("end_token .* 2, got 1", partial(random_model, 3, end_token=1)),
     ("last of at least 2 tokens", partial(random_model, 1, end_token=0)),
-    ("end_token", lambda: replace(MODEL, end_token=0)),
+
     ("must have shapes", lambda: replace(MODEL, output_weights=jnp.ones((4, 2)))),
     ("SeqGAN's 15 .*got 14", LSTM.from_arrays, [np.zeros(s) for s in SHAPES[:14]]),
     *(
@@ -387,58 +332,48 @@ MODELS = [
     *(("and U_input must be matrices", changed, i, np.ravel) for i in (0, 2)),
     ("over 2 tokens.*3", MODEL.probabilities, T(3, 2)),
     ("temperature must be positive", MODEL.probabilities, SPACE, 0.0),
-    ("temperature .*finite", MODEL.probabilities, SPACE, np.inf),
+
     ("pass length_probabilities, or", MODEL.probabilities, MIXED),
     ("must have 2 entries, got 3", MODEL.probabilities, MIXED, 1.0, P),
-    ("length_probabilities must sum", MODEL.probabilities, MIXED, 1.0, HALVES + 0.1),
+
     ("length", qd.oracle, MIXED, 5),
     (r"use lengths \(1, 2, 3\), got", ENDING.probabilities, SPACE),
     ("end token is not c", ENDING.probabilities, T(3, 1)),
     ("without an end token", ENDING.probabilities, MIXED, 1.0, HALVES),
-    ("num_texts must be at least 1, got 0", MODEL.sample, KEY, 0, 3),
     ("length must be at least 1, got 0", MODEL.sample, KEY, 3, 0),
-    ("temperature must be positive", MODEL.sample, KEY, 3, 3, -1.0),
+
     (r"table.*\(2,\)", MODEL.log_probability, np.array([0, 1])),
-    ("table", MODEL.log_probability, np.zeros((2, 0), int)),
-    (r"0 \.\. 1, got 2", MODEL.log_probability, np.array([[0, 2]])),
     ("got -2", MODEL.log_probability, np.array([[0, -2]])),
     ("without -1", MODEL.log_probability, np.array([[0, -1]])),
     ("at least one", ENDING.log_probability, np.array([[-1, -1]])),
     ("only after", ENDING.log_probability, np.array([[0, -1, 1]])),
-    (r"0 \.\. 1, got 2", ENDING.log_probability, np.array([[0, 2]])),
+
 ]  # fmt: skip
 NO_PAIR = "^pair must be a pair, such as qd.LL_SE"
 CODE = [
-    *(qd.LinearPair(jnp.sqrt, "NRR"), qd.SeparablePair(lambda x: x, "-x**2")),
-    *(qd.SeparablePair("x", lambda x: -(x**2)), qd.ConcavePair(jnp.log, qd.entropy)),
-    qd.FunctionPair(qd.coverage_rate, qd.negative_repetition_rate),
+    *(qd.SeparablePair(lambda x: x, "-x**2"), qd.SeparablePair("x", lambda x: -(x**2))),
+    *(qd.LinearPair(jnp.sqrt, "NRR"), qd.ConcavePair(jnp.log, qd.entropy), FUNCTIONS),
 ]
 TYPES = [
     ("must be an integer, got 2.0", T, 2.0, 3),
-    ("a length must be an integer, got 3.0", T, 2, 3.0),
+
     ("one length or a tuple", T, 2, [1, 2]),
-    ("must be an integer, got True", T, True, 3),
+
     ("integers", SPACE.index, np.zeros(3)),
     ("integers", MODEL.log_probability, np.zeros((2, 3))),
-    ("real numbers, got <U1", qd.normalize, ["a", "b"]),
-    ("numbers, got bool", jax.jit(qd.entropy), np.ones(2, bool)),
+
     ("beta must be a number, got 'cat'", qd.temper, P, "cat"),
-    ("vocab_size must be a number, got None", random_model, None),
+
     ("space must be a space of texts, such as qd.T", qd.oracle, 4, 3),
     (NO_PAIR, qd.certify, 4, P),
-    (NO_PAIR, qd.check_compatibility, None),
-    (NO_PAIR, qd.pareto_frontier, [P], P),
-    *((NO_PAIR, qd.PooledPair, x, [0, 1]) for x in (None, "LL-SE", len, qd.Expression)),
+    (NO_PAIR, qd.PooledPair, "LL-SE", [0, 1]),
     *(
         (f"^{name} must be a function of .*, got ", kind, *arguments)
         for kind, first in ((qd.FunctionPair, "quality"), (qd.ConcavePair, "text_qual"))
-        for x in (None, 3, "log(x)", [0.5, 0.5])
-        for name, arguments in ((f"{first}.*", (x, len)), ("diversity", (len, x)))
+        for name, arguments in ((f"{first}.*", (3, len)), ("diversity", (len, "log")))
     ),
     ("array of float64, got list", qd.KernelPair, [[1.0]]),
     ("array of float64, got int64", qd.KernelPair, np.eye(2, dtype=int)),
-    ("array of float64, got NoneType", qd.KernelPair, None),
-    ("array of float64, got str", qd.KernelPair, "cosine"),
     ("pair must be a SeparablePair", qd.check_rationality, FUNCTIONS),
     ("SeparablePair or", qd.pareto_optimum, FUNCTIONS, P, -1.0),
     ("search_frontier finds points", qd.pareto_frontier, KERNEL, U3),
@@ -447,10 +382,10 @@ TYPES = [
     *(("code, which is tried and not proved", qd.certify, pair, P) for pair in CODE),
     ("bound is known for BLEU of order 1", qd.certify, qd.BleuPair(MIXED, 2, 2, 3), U6),
     (r"write verdict\.compatible is True", lambda: bool(qd.check("LL-SE"))),
-    ("three values", lambda: bool(qd.check("LL", "SE"))),
+
     ("is a pair: leave the diversity out", qd.check, qd.LL_SE, "NRR"),
     ("goes with a function diversity", qd.check, lambda q, p: q @ p, "NRR"),
-    ("a quality and a diversity; got 3 alone", qd.check, 3),
+
 ]  # fmt: skip
 TABLE = [
     *(SPACES + DISTRIBUTIONS + PAIRS + FRONTIERS + VERDICTS + DISCREPANCIES + NAMES),
@@ -477,36 +412,19 @@ def test_a_wrong_type(row):
 # --- An argument of another kind ------------------------------------------------------
 # What takes arguments at the top, and a call that is right.
 RIGHT = {
-    "TextSpace": (2, 3),
-    "oracle": (SPACE, 0, 1.0, 4),
-    "normalize": (P,),
-    "temper": (P, 2.0),
-    "mix": (P, U3, 0.5),
-    "sample": (KEY, P, 3),
-    "entropy": (P,),
-    "SeparablePair": ("log(x)", "-x**2"),
-    "LinearPair": (P, "-x**2"),
-    "BleuPair": (SPACE, 1, 2, 2),
-    "Expression": ("log(x)",),
-    "Tsallis": (2.0,),
+    **{"TextSpace": (2, 3), "oracle": (SPACE, 0, 1.0, 4), "sample": (KEY, P, 3)},
+    **{"normalize": (P,), "temper": (P, 2.0), "mix": (P, U3, 0.5)},
+    **{"SeparablePair": ("log(x)", "-x**2"), "LinearPair": (P, "-x**2")},
+    **{"BleuPair": (SPACE, 1, 2, 2), "Expression": ("log(x)",), "Tsallis": (2.0,)},
     "expected_bleu": (SPACE, U8, U8, 2, 2),
     "expected_self_bleu": (SPACE, U8, 2, 2),
-    "coverage_rate": (U3, P),
-    "negative_repetition_rate": (P,),
-    "cnd": (U3, P),
-    "kl_divergence": (U3, P),
-    "cross_entropy": (U3, P),
-    "jensen_shannon_divergence": (U3, P),
     "ms_jaccard": (SPACE, U8, U8, 2),
-    "pareto_optimum": (qd.CR_NRR, P, -1.0),
-    "pareto_frontier": (qd.LL_SE, P, 3),
-    "pareto_filter": (P, U3),
-    "check": ("log(x)", "-x**2"),
-    "check_compatibility": (qd.CR_NRR,),
-    "check_rationality": (qd.CR_NRR, 5),
-    "kernel_criterion": (np.eye(3),),
+    **{"entropy": (P,), "coverage_rate": (U3, P), "kl_divergence": (U3, P)},
+    **{"pareto_optimum": (qd.CR_NRR, P, -1.0), "pareto_frontier": (qd.LL_SE, P, 3)},
+    **{"pareto_filter": (P, U3), "kernel_criterion": (np.eye(3),)},
+    **{"check": ("log(x)", "-x**2"), "check_compatibility": (qd.CR_NRR,)},
+    **{"check_rationality": (qd.CR_NRR, 5), "certify": (qd.CR_NRR, P, U3)},
     "quality_discrepancy": (qd.CR_NRR, P),
-    "certify": (qd.CR_NRR, P, U3),
 }
 WRONG = None, "cat", [[0.5, 0.5], [1.0]], qd.CR_NRR
 # What Python says of a value that nobody looked at.

@@ -19,7 +19,7 @@ from scripts import rows_of, script
 
 import qdtheory as qd
 from qdtheory.catalogue.metrics import METRICS, Kind, Status, find_order, titled
-from qdtheory.catalogue.names import FORMULA, NamedVerdict, matrix, read_metric
+from qdtheory.catalogue.names import NamedVerdict, matrix, read_metric
 from qdtheory.support.layout import plain_name
 
 SLOW = pytest.mark.slow
@@ -162,9 +162,9 @@ BEATEN = {
     "BLEU-n": [bleu(2, 3, 2, 1, 1), bleu(3, 2, 1, 2, 1)],
     "Self-BLEU-n": [bleu(2, 3, 1, 3, 1), bleu(2, 1, 1, 1, 4)],
     "ROUGE-L": [subsequences(3, 3)],
-    "edit similarity": [edits(2, 3), edits(3, 3), edits(2, 4)],
+    "edit similarity": [edits(2, 3), edits(2, 4)],
     "pairwise ROUGE-L": [subsequences(4, 2), subsequences(2, 4)],
-    "pairwise edit distance": [edits(2, 3), edits(3, 3), edits(2, 4)],
+    "pairwise edit distance": [edits(3, 3)],
     "self-repetition": [with_its_slope(self_repetition(m)) for m in (2, 3, 10)],
     "compression ratio": [with_its_slope(compression(m)) for m in (2, 3)],
 }
@@ -225,22 +225,20 @@ def test_where_the_table_says_that_every_p_is_beaten_all_are():
     for kernel in (*curved, *(pair.kernel for pair in beaten)):
         assert qd.kernel_criterion(kernel).all_dominated
     # And not in the spaces that it leaves out.
-    kept = [subsequences(2, 3), subsequences(3, 2), *(edits(v, 2) for v in (2, 3, 4))]
-    for pair in kept:
+    for pair in (subsequences(2, 3), edits(4, 2)):
         assert qd.kernel_criterion(pair.kernel).compatible
     assert not qd.kernel_criterion(edits(2, 3).kernel).all_dominated
 
 
-def test_the_quality_that_fits_a_markov_model_is_its_log_likelihood():
+@pytest.mark.claim("N25.18")
+def test_qualities_that_fit_distinct_n_and_a_markov_model_in_closed_form():
+    contains = qd.ngrams.ngram_matrix(SMALL, 2) > 0
     for p in REALS:
-        scores = np.asarray(CONCAVE["Markov-k LL"].text_quality(p))
-        expected = np.asarray(fitted(p))
-        np.testing.assert_allclose(scores - scores.max(), expected - expected.max())
-
-
-def test_both_halves_of_bleu_name_the_same_settings():
-    of_bleu, of_self_bleu = BY_NAME["BLEU-n"].verdict, BY_NAME["Self-BLEU-n"].verdict
-    assert of_bleu.replace("with Self-BLEU", "with BLEU", 1) == of_self_bleu
+        lacking = contains.T @ (1 - contains @ p) ** 9  # n-grams that nine texts lack
+        found = np.asarray(CONCAVE["Distinct-n"].text_quality(p))
+        np.testing.assert_allclose(found, -lacking / 2, atol=1e-12)
+        apart = np.asarray(CONCAVE["Markov-k LL"].text_quality(p) - fitted(p))
+        assert np.ptp(apart) <= 1e-12
 
 
 BIGRAMS = np.asarray(qd.ngrams.ngram_matrix(SMALL, 2)) / 2
@@ -293,25 +291,17 @@ def test_a_divergence_is_least_at_the_real_distribution():
             assert min(float(divergence(q, p)) for q in models) > least + 1e-4, name
 
 
-@pytest.mark.claim("N25.18")
-def test_distinct_n_and_the_ngrams_of_real_texts():
-    p = np.random.default_rng(0).dirichlet(np.ones(8))
-    contains = qd.ngrams.ngram_matrix(SMALL, 2) > 0
-    lacking = contains.T @ (1 - contains @ p) ** 9  # n-grams that nine real texts lack
-    scores = np.asarray(CONCAVE["Distinct-n"].text_quality(p))
-    np.testing.assert_allclose(scores, -lacking / 2, atol=1e-12)
-
-
 # --- Names ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("given", "title"),
     [
         *(("VENDI SCORE", "Vendi"), ("log-likelihood", "LL"), ("pass@5", "pass@5")),
-        *(("bleu-2", "BLEU-2"), ("BLEU\u20112", "BLEU-2"), ("BLEU\u20132", "BLEU-2")),
-        *(("distinct_10", "distinct_10"), ("Distinct 10", "distinct_10")),
-        *(("distinct_2", "Distinct-2"), ("distinct-2", "Distinct-2")),
-        *(("rarefaction-2", "distinct_2"), ("type-token ratio", "Distinct-1")),
-        *(("2-GRAM entropy", "2-gram entropy"), ("NRR 2", "NRR-2")),
+        *(
+            ("BLEU\u20112", "BLEU-2"),
+            ("Distinct 10", "distinct_10"),
+            ("NRR 2", "NRR-2"),
+        ),
+        *(("distinct_2", "Distinct-2"), ("rarefaction-2", "distinct_2")),
     ],
 )
 def test_names_are_found_by_any_of_them(given, title):
@@ -325,17 +315,9 @@ def test_names_keep_their_numbers():
 
 
 @pytest.mark.parametrize(
-    ("f", "g"), [("log(x)", "-x**2"), ("LL", "-x**2"), ("x", "NRR"), ("x", "-NRR")]
+    ("name", "pair"), [("ll se", qd.LL_SE), ("CR_NRR", qd.CR_NRR), ("LLNRR", qd.LL_NRR)]
 )
-def test_formulas_are_no_names(f, g):
-    assert not re.search(FORMULA, "LL of 2 references")
-    assert re.search(FORMULA, f) or re.search(FORMULA, g)
-
-
-@pytest.mark.parametrize("name", ["LL-SE", "ll se", "LL_SE", "cr-nrr", "LLNRR"])
-def test_the_name_of_a_pair_stands_for_it_at_every_door(name):
-    letters = re.sub("[^A-Z]", "", name.upper())
-    pair = {"LLSE": qd.LL_SE, "CRNRR": qd.CR_NRR, "LLNRR": qd.LL_NRR}[letters]
+def test_the_name_of_a_pair_stands_for_it_at_every_door(name, pair):
     p = np.array([0.5, 0.3, 0.15, 0.05])
     for door in (
         qd.check_compatibility,
@@ -354,9 +336,9 @@ TABLE = {
 }
 
 
-def canonical(row):
+def canonical(key):
     """The catalogue's names of a pair of the compatibility matrix."""
-    return [titled(*find_order(row[side])) for side in ("quality", "diversity")]
+    return [titled(*find_order(name)) for name in key[::2]]
 
 
 def counted(name, number):
@@ -367,13 +349,15 @@ def counted(name, number):
 
 def countable(key):
     """Whether all sets of references can be listed: not of ten among 27 texts."""
-    (u, v), (_, r, _, k) = canonical(TABLE[key]), key
+    (u, v), (_, r, _, k) = canonical(key), key
     names = [(u, r if counted(u, r) != u else ""), (v, k if counted(v, k) != v else "")]
     row = matrix()[tuple(x for name in names for x in name)]
     return row["words"] != "3" or int(r or 0) <= 2
 
 
 HUNDRED = random.Random(0).sample([*filter(countable, sorted(TABLE))], 100)
+# Longer texts, which the matrix does not have.
+HUNDRED += [("BLEU-4", r, "Self-BLEU-4", k) for r, k in product("12", repeat=2)]
 
 
 def spelled(name, rng):
@@ -388,11 +372,13 @@ def test_a_hundred_pairs_have_the_verdict_of_the_matrix_and_witnesses_by_count(k
     u, r, v, k = key
     rng = random.Random(u + v)
     names = [counted(x, n).replace(x, spelled(x, rng)) for x, n in ((u, r), (v, k))]
-    verdict, told = qd.check(*names), TABLE[key]["verdict"]
+    verdict = qd.check(*names)
+    told = TABLE[key]["verdict"] if key in TABLE else "incompatible"
     assert isinstance(verdict, NamedVerdict)
     # The matrix has texts of 3 tokens, and of others the pair may be the other.
     assert verdict.status in (told, "conditional")
-    for name, number in zip(canonical(TABLE[key]), (r, k), strict=True):
+    assert f'"status": "{verdict.status}"' in verdict.to_json()
+    for name, number in zip(canonical(key), (r, k), strict=True):
         assert name in verdict.pair
         assert "BLEU" not in name or f"{name} of {number} reference" in verdict.pair
     assert re.search(r"\([TNLE]\d+\.\d+", verdict.reason)
@@ -403,7 +389,7 @@ def test_a_hundred_pairs_have_the_verdict_of_the_matrix_and_witnesses_by_count(k
     words = 1 + max("abc".index(word) for word in " ".join(verdict.texts).split())
     texts = by_text.texts_of(words, len(verdict.texts[0].split()))
     assert verdict.texts == tuple(" ".join("abc"[i] for i in text) for text in texts)
-    (u, v), found = canonical(TABLE[key]), verdict.witness
+    (u, v), found = canonical(key), verdict.witness
     p, q = np.asarray(found.p), np.asarray(found.q)
     before, after = (by_text.diversity(v, k, texts, x) for x in (p, q))
     gains = by_text.quality(u, r, texts, p) @ (q - p), after - before
@@ -418,32 +404,6 @@ def test_every_pair_of_the_matrix_is_in_the_table_once_with_a_rival():
     assert {row["verdict"] for row in rows.values()} == {"compatible", "incompatible"}
     for row in rows.values():
         assert bool(row["words"]) == (row["verdict"] == "incompatible")
-        if row["words"]:
-            p, q = (np.array(row[side].split(), float) for side in ("real", "model"))
-            assert p.min() > 0 <= q.min()
-            assert p.size == q.size == int(row["words"]) ** int(row["length"])
-
-
-@pytest.mark.parametrize("r", [1, 2])
-@pytest.mark.parametrize("k", [1, 2])
-def test_bleu_4_has_a_rival_whose_texts_are_counted(r, k):
-    verdict = qd.check(f"BLEU-4 of {r} references", f"Self-BLEU-4 of {k} references")
-    texts, found = by_text.texts_of(2, len(verdict.texts[0].split())), verdict.witness
-    table = np.array(
-        [[[by_text.bleu(a, [b, c], 4) for c in texts] for b in texts] for a in texts]
-    )
-
-    def mean(model, real, number):
-        """Over one or two references, drawn one after another."""
-        if number == 1:
-            return model @ np.diagonal(table, axis1=1, axis2=2) @ real
-        return np.einsum("ijk,i,j,k", table, model, real, real)
-
-    p, q = found.p, found.q
-    gains = mean(q, p, r) - mean(p, p, r), mean(p, p, k) - mean(q, q, k)
-    expected = found.quality_gain, found.diversity_gain
-    np.testing.assert_allclose(gains, expected, rtol=1e-4)
-    assert min(expected) > 1e-9
 
 
 def compatible_at(verdict, words, length):
@@ -493,91 +453,34 @@ def test_no_headline_on_bleu_contradicts_a_small_world(n, r, k, spaces):
         found = qd.check_compatibility(bleu(*space, n, r, k)).compatible
         assert found is compatible_at(verdict, *space), space
         seen.add(found)
-    if spaces is WORLDS and verdict.status == "conditional":
-        assert verdict.compatible is None
+    assert (verdict.compatible is None) == (verdict.status == "conditional")
+    if spaces is WORLDS:
         # Five tokens are the most that are tried: of order 5 no longer ones.
-        assert seen == ({True} if n == 5 else {True, False})
-    elif spaces is WORLDS:
-        assert seen == {verdict.compatible}
-
-
-def test_bleu_4_of_one_reference_is_conditional_in_every_answer():
-    verdict = qd.check("BLEU-4 of 1 reference", "Self-BLEU-4 of 1 reference")
-    assert (verdict.status, verdict.compatible) == ("conditional", None)
-    assert str(verdict).startswith("conditional: BLEU-4 of 1 reference")
-    assert '"status": "conditional"' in verdict.to_json()
-    assert len(verdict.texts[0].split()) == 5
-
-
-def test_bleu_3_and_nrr_are_compatible_over_texts_of_three_tokens_alone():
-    """Of three tokens BLEU-3 of one reference is CR; of four a rival is found."""
-    verdict = qd.check("BLEU-3 of 1 reference", "NRR")
-    assert (verdict.status, verdict.witness) == ("conditional", None)
-    assert "4 words and 3 tokens no model beats any P" in verdict.reason
-    for length, beaten in ((3, None), (4, False)):
-        quality = bleu(2, length, 3, 1, 1).quality
-        pair = qd.FunctionPair(quality, lambda q: -(q @ q))
-        found = qd.check_compatibility(pair, num_texts=2**length)
-        assert found.compatible is beaten
-
-
-@pytest.mark.claim("T3.9")
-@pytest.mark.parametrize("k", [2, 5, 10, 40])
-@pytest.mark.parametrize("n", [1, 4, 9])
-def test_exact_match_fits_distinct_k_of_one_draw_more(k, n):
-    draws = f"rarefaction-{k}" if k < 10 else f"distinct_{k}"
-    verdict = qd.check(f"exact match of {n} references", draws)
-    assert verdict.compatible is (k == n + 1)
-    if not verdict.compatible:
-        p, q = np.asarray(verdict.witness.p), np.asarray(verdict.witness.q)
-        assert (1 - (1 - p) ** n) @ (q - p) > 0
-        assert ((1 - (1 - q) ** k) - (1 - (1 - p) ** k)).sum() > 0
+        both = verdict.compatible is None and n < 5
+        assert seen == ({True, False} if both else {verdict.compatible is not False})
 
 
 @pytest.mark.parametrize(
     ("quality", "diversity", "status", "says"),
     [
-        ("perplexity", "entropy", "compatible", "Theorem 3"),
-        ("LL", "NRR", "incompatible", "Theorem 3"),
+        ("BLEU-3 of 1 reference", "NRR", "conditional", "4 words and 3 tokens no mod"),
+        ("exact match of 4 references", "rarefaction-5", "compatible", "Theorem 3"),
         ("class LL", "semantic entropy", "compatible", "on the classes"),
         ("Vendi LL", "Vendi score", "compatible", "quantum relative entropy"),
         ("2-gram LL", "Ent-2", "compatible", "-KL of the n-grams"),
         ("CR-3", "NRR 3", "compatible", "squared distance"),
         ("2-gram LL", "Ent-3", "undecided", "Nothing is proved"),
         ("LL", "pairwise ROUGE-L", "incompatible", "has no partner"),
-        ("BLEU-4", "NLZ78", "incompatible", "compression ratio has no partner"),
         ("METEOR", "distinct-2", "undecided", "METEOR: No verdict"),
         ("BLEURT", "SE", "undecided", "a score of each"),
-        ("F1", "SE", "undecided", "a score of each"),
         ("win rate", "Self-BLEU-4", "undecided", "perfect is a family"),
-        ("accuracy", "distinct-2", "undecided", "perfect is a family"),
-        ("sacreBLEU", "Self-BLEU-4", "undecided", "no mean over texts"),
-        ("generation perplexity", "SE", "compatible", "Theorem 3"),
-        ("EM of 3 references", "distinct_10", "incompatible", "Theorem 3"),
-        ("COMET", "SE", "undecided", "given its source"),
-        ("LL", "MTLD", "undecided", "repeat each other"),
         ("MAUVE", "NRR", "undecided", "A divergence"),
-        ("LL", "FID", "undecided", "A divergence"),
         ("BLEU-2 of 7 references", "SE", "undecided", "numbers of references"),
     ],
 )
 def test_what_is_said_of_other_pairs(quality, diversity, status, says):
     verdict = qd.check(quality, diversity)
     assert (verdict.status, says in verdict.reason) == (status, True)
-
-
-COMMON = """BLEU-4, ROUGE-L, ROUGE-1, METEOR, chrF, TER, CIDEr, BERTScore, BLEURT, EM,
-BARTScore, perplexity, MAUVE, Self-BLEU-4, distinct-2, TTR, MTLD, 2-gram entropy,
-Zipf coefficient, compression ratio, Vendi score, Frechet distance, LLM judge, F1,
-accuracy, win rate, gen ppl, sacreBLEU, COMET"""
-
-
-@pytest.mark.parametrize("name", re.split(r",\s", COMMON))
-def test_the_commonest_metrics_are_known(name):
-    of_diversity = find_order(name)[0].kind not in ("quality", "divergence")
-    verdict = qd.check(*(("CR", name) if of_diversity else (name, "NRR")))
-    assert len(verdict.instead) == 2
-    assert verdict.reason
 
 
 def test_a_named_verdict_has_all_that_the_verdict_of_the_pair_has():
@@ -590,7 +493,6 @@ def test_a_named_verdict_has_all_that_the_verdict_of_the_pair_has():
     taken = qd.check("Perplexity", "self-bleu-2")
     assert taken.pair == "LL and Self-BLEU-2 of 2 references"
     assert "low perplexity is quality" in taken.notes[0]
-    assert "low Self-BLEU is diversity" in taken.notes[1]
 
 
 @SLOW

@@ -44,19 +44,18 @@ def bleu(text, references, order):
     return value ** (1 / order)
 
 
+def subsets(items, most):
+    return (x for size in range(1, most + 1) for x in combinations(items, size))
+
+
 def sets_drawn(p, number):
     """The chance of each set of different texts among so many draws.
 
     A set S is drawn with chance sum over T in S of (-1)^|S - T| P(T)^number.
     """
-    for size in range(1, min(number, len(p)) + 1):
-        for drawn in combinations(range(len(p)), size):
-            chance = 0.0
-            for few in range(1, size + 1):
-                for kept in combinations(drawn, few):
-                    total = sum(p[i] for i in kept)
-                    chance += (-1) ** (size - few) * total**number
-            yield drawn, chance
+    for drawn in subsets(range(len(p)), min(number, len(p))):
+        parts = [(len(x), sum(p[i] for i in x)) for x in subsets(drawn, len(drawn))]
+        yield drawn, sum((-1) ** (len(drawn) - k) * x**number for k, x in parts)
 
 
 def expected_bleu(texts, p, order, number):
