@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -65,11 +64,9 @@ from qdtheory.course import check
 from qdtheory.course.exercises import evaluated
 evaluated("(lambda x: x.mean())(np.ones(2))", {"np": numpy})
 check("04.0", 1)
-print(*sorted(m for m in sys.modules if "answers." in m))
+print(*sorted(m[24:] for m in sys.modules if m.startswith("qdtheory.course.answers.")))
 """
-    *_, loaded = python("-c", script).splitlines()
-    answers = "qdtheory.course.answers."
-    assert loaded.split() == [f"{answers}common", f"{answers}lecture_04"]
+    assert python("-c", script).splitlines()[-1] == "common lecture_04"
 
 
 def test_a_pair_that_is_not_shown_compatible_is_told_as_its_verdict():
@@ -94,13 +91,11 @@ SAID = [
     ("03.2", [*[0.2001] * 4, 0.1996], "they differ by 0.0005, expected .001 or more"),
     ("04.2", 2, 'expected a formula in x as text, like "sqrt(x)"'),
     ("04.2", lambda x: 3 * x, "the pair is incompatible: g' is not a falling line"),
-    ("04.2", "x**3", "the pair is incompatible: g' is not a falling line in this f"),
     ("04.3", "A T3.1", "expected another statement, or another claim"),
     ("05.2", [1.0, *[0] * 7], "a bigram has 1, expected 1/4"),
     ("05.2", np.array([1, 1, 0, 1, 1, 2, 1, 1]) / 8, "moved, expected 1/4 or more"),
     ("01.2", [0.4, 0.1, 0.3, 0.2], "a and b are equally likely first tokens"),
     ("01.2", [0.5, 0.2, 0.2, 0.1], "the greedy text has 1 of the mode's probability"),
-    ("01.2", [0.2525, 0.2525, 0.495, 0], "has 0.5101 of the mode's probability"),
     ("02.2", [0, -1], "g'' is -3.3 at .55, expected 0 or more: g is not convex"),
     ("02.2", (-3, 2), "g is not rational: "),
     ("06.2", [np.eye(3), [0.25] * 4], "K has shape (3, 3), expected (4, 4)"),
@@ -144,24 +139,20 @@ RIGHT = [
     *(("04.2", x) for x in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")),
     *(("04.2", lambda x, f=f: f(x) + 2 * x) for f in (np.log, math.log, jnp.log)),
     *(("20.3", x) for x in ("1 + 2*log(D/(1-D))", r"1 + 2\log\frac{D}{1 - D}")),
-    ("20.3", lambda d: 1 + 2 * jax.scipy.special.logit(d)),
     ("09.0", "\N{MINUS SIGN}1/50"),
     *(("03.0", x) for x in ("94.1%", "0,941", "= 16/17", ".64/.68", [16 / 17])),
     *(("20.1", x) for x in (np.float32(-1 / 30), jnp.array(-1 / 30, "float32"))),
     ("01.1", lambda p, beta: temper_tokens(p, beta).reshape(2, 2)),
     ("01.1", lambda p, beta: dict(zip("abcd", temper_tokens(p, beta), strict=True))),
-    ("01.1", lambda p, beta=1.0: temper_tokens(p, beta).astype("float32")),
     *(("01.2", x) for x in ("0.251, 0.25, 0.499, 0", [[0.251, 0.25], [0.499, 0]])),
     *(("01.2", x) for x in (UNLIKE, pd.Series(UNLIKE), [0, 0.499, 0.25, 0.251])),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
     ("03.2", "[1/4, 1/4, 1/4, 1/8, 1/8]"),
     ("03.2", np.array([np.float32([0.6, *[0.1] * 4])])),
     ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
-    ("08.2", [Fraction(51, 100), Fraction(28, 100), Fraction(16, 100), 0.05]),
     ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
     *(("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])),
-    ("22.3", {"aa": 0.4, "bb": 0.1, "ab": 0.2, "ba": 0.3}),
     *(("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")),
 ]
 
@@ -268,7 +259,6 @@ def test_a_number_is_right_however_it_is_written_and_well_rounded(expected, answ
         (0.3, 1 / 0.3, "1 over the right value"),
         (3.3, 4.3, "right up to a constant, 1"),
         (3.0, 3 / np.log(2), "this is in bits; logarithms are natural here"),
-        (0.0, 2.0, "too large"),
         (0.5, np.inf, "not a finite number"),
     ],
 )

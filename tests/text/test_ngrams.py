@@ -13,7 +13,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lab.corpora import imdb
 from models import BOOK, GUIDE, GUIDES
-from processes import python
 from referees.ngram_counts import counted, frequencies, ngrams_of
 from referees.sample_means import moments
 from refusals import refused
@@ -385,15 +384,3 @@ def test_bad_input(as_a_user):
     )
     for estimator in ("pairs", "sentence-pairs"):
         assert coverage_rate(real, real, 2, estimator) == 1
-
-
-def test_texts_are_evaluated_without_jax():
-    script = """
-import sys
-import qdtheory.text.cluster
-from qdtheory.text import cnd, evaluate
-assert cnd(["a b"], ["a c"], 2, "plug-in") == 2
-assert evaluate({"x": ["a b", "b a"] * 9}, ["a b", "b"] * 9, 1).metrics
-assert "jax" not in sys.modules
-"""
-    python("-c", script)
