@@ -121,28 +121,25 @@ def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
     seen = groups_seen(partial_sums(*both, 4, averaged=averaged).totals, "x")
 
     def told(texts, others, n):
-        """Groups that repeat, share, repeat in any way and have n-grams alone."""
-        group = random_groups(len(texts), 20).tolist()
-        each = [counted([x], n) for x in texts]
-        held, known = Counter(g for x in each for g in x), counted(others, n)
-        of_group = [counted([x for x, h in zip(texts, group) if h == k], n)
-                    for k in range(20)]  # fmt: skip
+        """How many groups repeat, share, repeat in any way and have n-grams alone."""
+        group = random_groups(len(texts), 20)
+        each, known = [counted([x], n) for x in texts], counted(others, n)
+        held = Counter(g for x in each for g in x)
+        parts = [[texts[i] for i in np.flatnonzero(group == k)] for k in range(20)]
+        of_group = [counted(part, n) for part in parts]
         groups = Counter(g for x in of_group for g in x)
+        pairs = [*zip(each, group)]
         return {
-            "repeated": {h for x, h in zip(each, group) if any(held[g] > 1 for g in x)},
-            "shared": {h for x, h in zip(each, group) if known & x},
-            "again": {h for h, x in enumerate(of_group)
-                      if any(groups[g] > 1 or x[g] > 1 for g in x)},
-            "alone": {h for h, x in enumerate(of_group)
-                      if any(groups[g] == 1 for g in x)},
-        }  # fmt: skip
+            "repeated": len({h for x, h in pairs if any(held[g] > 1 for g in x)}),
+            "shared": len({h for x, h in pairs if known & x}),
+            "again": sum(any(groups[g] > 1 or x[g] > 1 for g in x) for x in of_group),
+            "alone": sum(any(groups[g] == 1 for g in x) for x in of_group),
+        }
 
     for n in (1, 2, 3, 4):
         own, real = told(ours, theirs, n), told(theirs, ours, n)
         own |= {f"real {what}": real[what] for what in ("repeated", "shared")}
-        assert {what: x[n - 1] for what, x in seen.items()} == {
-            what: len(own[what]) for what in seen
-        }
+        assert {what: x[n - 1] for what, x in seen.items()} == own
 
 
 # -- integers ------------------------------------------------------------------------
