@@ -6,7 +6,6 @@ import inspect
 import io
 import json
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
 from pathlib import Path
@@ -72,19 +71,16 @@ def test_candidates_by_name_are_scored_on_their_own():
     alone = text.evaluate_prompts(other, references)
     np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
     assert both.kernels == KERNELS[:3]
-    told = []
-    text.evaluate_prompts({"a": ours}, references, ["1-grams"], step=told.append)
-    assert told == ["1-grams of a"]
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize("kind", [pd.Series, tuple, np.array, iter])
-def test_strings_and_lists_in_other_containers(kind):
+def test_strings_and_lists_in_other_containers():
     ours, real = prompts(0, [3, 3, 3]), prompts(1, [1] * 3)
     whole = text.evaluate_prompts(ours, real, ["2-grams"])
-    assert text.evaluate_prompts(kind(ours), [*map(kind, real)], "2-grams") == whole
-    one = text.kernel_score(kind(ours[0]), kind(real[0]))
-    assert one == text.kernel_score(ours[0], real[0])
+    one = text.kernel_score(ours[0], real[0])
+    for kind in (pd.Series, tuple, np.array, iter):
+        assert text.evaluate_prompts(kind(ours), [*map(kind, real)], "2-grams") == whole
+        assert text.kernel_score(kind(ours[0]), kind(real[0])) == one
 
 
 def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
@@ -176,12 +172,9 @@ def test_what_is_bad_is_told():
     few = "expected two prompts or more, each with references and outputs of each"
     refused(
         ("outputs: expected 2 or more, got 1", score, ["a"], ["a"]),
-        ("outputs {'a': 3, 'b': 2}", evaluate, {"a": ours, "b": ours[:2]}, real),
         (few, evaluate, ours[:1], real[:1]),
         ("got 2, references of 3", partial(evaluate, prompts=["x", "y"]), ours, real),
-        ("a, prompt 1: outputs: expected 2", evaluate, {"a": [*ours[:1], ["x"], []]},
-         real),
-        ("prompt 2: references: expected 1", evaluate, ours, [*real[:2], []]),
+        ("a, prompt 1: outputs: expected", evaluate, {"a": [ours[0], ["x"], []]}, real),
         ("kernels: expected some", evaluate, ours, real, ["1-grams", "1-grams"]),
         ("tokenizer: expected", partial(score, tokenizer="bpe"), ["a", "b"], ["a"]),
         ("level: expected", partial(evaluate, level=95), ours, real),
@@ -189,7 +182,6 @@ def test_what_is_bad_is_told():
     texts, strings = "expected for each prompt a list", "expected a list of strings"
     split = partial(score, tokenizer=lambda x: (c for c in x))
     refused(
-        ("strings, got [None]", score, ["a", None, "b"], ["a"]),
         (f"{strings}, got {{'a'", score, {"a": 1, "b": 2}, ["a"]),
         ("expected a list of tokens, got generator", split, ["a", "b"], ["a"]),
         ("got 'a'; put it in a list", evaluate, ours, ["a", "b", "c"]),
@@ -250,14 +242,11 @@ def test_references_in_a_file_of_their_own_and_other_names_of_fields():
 def test_a_bad_line_is_told_by_its_file_and_number():
     files = {
         "twice.jsonl": lines([*ROWS, ROWS[0]]),
-        "bare.jsonl": lines([{"prompt": "Why?", "outputs": ["a", "b"]}]),
         "broken.jsonl": lines(ROWS) + '{"prompt": "When?"',
         "empty.jsonl": "",
         "five.jsonl": lines(ROWS[0] | {"prompt": x} for x in "ABCDE"),
     }
-    system = "Answer the question in one short sentence, and be kind. " * 2
-    long = (row | {"prompt": system + row["prompt"]} for row in ROWS)
-    for name, content in (files | {"long.jsonl": lines(long)}).items():
+    for name, content in files.items():
         Path(name).write_text(content)
 
     def read(*files, **fields):
@@ -275,9 +264,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
         ("missing: 'A', 'B', 'C' and 2 more", read("five.jsonl", "one.jsonl")),
         (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
-        ("bare.jsonl, line 1: no field 'references'", read("bare.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
-        ("be kind. Why?', 'Answer the question", read("long.jsonl", "one.jsonl")),
         ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
     )
     listed = f"{second}: outputs: {strings}, got [1", read(outputs=[1, 2])
@@ -335,18 +322,21 @@ def test_the_test_is_a_paired_t_test(report):
     assert report.compare("P", "sharper").p_value == pytest.approx(found.p_value)
 
 
-def test_equal_scores_tell_nothing_and_are_both_the_highest():
+def test_scores_that_are_equal_but_for_rounding_tell_nothing_and_are_both_the_highest():
     rng = np.random.default_rng(0)
     for _ in range(20):
         ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
-        sides = {"a": ours, "b": [row[::-1] for row in ours]}  # the same but rounding
+        sides = {"a": ours, "b": [row[::-1] for row in ours]}
         report = text.evaluate_prompts(sides, [["a b c"]] * 3)
         for test in report.comparisons:
             assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
             assert test.closer is None
             assert np.isinf(test.plan()[5].apart)
-            assert str(test).startswith("Nothing is told of a and b by")
         assert [row[-1][1] for row in report.cells().values()] == ["*", "*"]
+    # Scores that are 0 but for rounding.
+    halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
+    near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
+    assert near.compare("a", "b").p_value == 1
 
 
 def test_one_difference_for_all_prompts_tells_nothing():
@@ -354,16 +344,11 @@ def test_one_difference_for_all_prompts_tells_nothing():
     real = [["a b c d e f g"], ["p q r s t u v"]] * 3
     sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * 6}
     for kernel in ("exact match", "1-grams"):
-        report = text.evaluate_prompts(sides, real, kernel)
-        found = report.compare("a", "b")
+        found = text.evaluate_prompts(sides, real, kernel).compare("a", "b")
         assert found.difference.value > 0.1
         assert np.isnan([found.p_value, found.effect]).all()
         assert found.closer is None
-        assert report.conclusions[0].startswith("Nothing is told of a and b by")
-    # Scores that are 0 but for rounding.
-    halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
-    near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
-    assert near.compare("a", "b").p_value == 1
+        assert str(found).startswith("Nothing is told of a and b by")
 
 
 def test_variances_within_a_prompt_are_unbiased():
@@ -454,11 +439,7 @@ def test_every_format_holds_the_same_numbers(report):
     for form in shown:
         for cells in report.cells().values():
             assert all(cell in form.replace("*", "") for cell, _ in cells)
-    size = report.comparisons[0].plan()[8].apart
-    said = report.conclusions[0]
-    assert said.startswith("P is closer than sharper to what people write by exact mat")
-    assert f"about {size:,.0f} prompts of 8 outputs show such" in said
-    assert trial(10, 4, 0).conclusions[0].startswith("Neither of P and sharper is sho")
+    assert report.conclusions[0].startswith("P is closer than sharper to what people w")
     strange = text.evaluate_prompts({"<b>\n": [["a", "b"]] * 2}, [["a"]] * 2)
     assert "<b>" not in strange._repr_html_().replace("<b>1", "")
 
@@ -466,10 +447,8 @@ def test_every_format_holds_the_same_numbers(report):
 def test_unknown_names_are_told(report):
     refused(("expected two candidates", report.compare, "P", "P"))
     refused(
-        ("no candidate is called 'Q'", report.compare, "P", "Q"),
         ("no kernel is called '3-grams'", report.compare, "P", "sharper", "3-grams"),
         ("no candidate is called 'Q'", report.__getitem__, "Q"),
-        ("no metric is called", report["P"].__getitem__, "score"),
         error=KeyError,
     )
 
@@ -483,18 +462,3 @@ def test_the_level_is_that_of_the_test(num_prompts, number):
     tests = (trial(num_prompts, number, seed, power=1) for seed in seeds)
     told = np.mean([x.compare("P", "sharper").p_value < 0.05 for x in tests])
     assert 0.03 <= told <= 0.07
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")
-def test_as_many_prompts_as_planned_have_the_power():
-    """A pilot's variances, with the true difference: .8 has a deviation of .028."""
-    laws = world(200_000, np.random.default_rng(0))
-    apart = ((sharper(laws) - laws) ** 2).sum(axis=1).mean()
-    pilot = trial(1000, 8, 6).compare("P", "sharper")
-    true = replace(pilot, difference=Estimate(apart, 0, apart, 0))
-    for k in (4, 8, 16):
-        size = int(true.plan()[k].apart)
-        tests = (trial(size, k, [7, k, seed]) for seed in range(200))
-        told = np.mean([x.compare("P", "sharper").closer == "P" for x in tests])
-        assert 0.7 < told < 0.9, (k, size, told)
