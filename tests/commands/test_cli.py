@@ -8,7 +8,6 @@ import random
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import fuzz
@@ -24,9 +23,7 @@ from qdtheory.catalogue.metrics import METRICS
 from qdtheory.commands import cli, process
 from qdtheory.commands.outputs import complain, fail, print_json, write
 from qdtheory.rewards import REWARDS, check_reward
-from qdtheory.text import files
 
-zstd = files._zstd("tests")  # of Python 3.14, or its backport
 COMMAND = [sys.executable, "-m", "qdtheory"]
 ASCII = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "COLUMNS": "80"}
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -78,12 +75,11 @@ def test_json_knows_no_infinity_and_a_message_is_one_line(capsys):
     print_json({"q": np.array([0.5, 0.5]), "range": np.inf, "none": np.nan})
     found = json.loads(capsys.readouterr().out)
     assert found == {"q": [0.5, 0.5], "range": None, "none": None}
-    for message, line in (("one\ntwo", "one"), ("", "")):
-        complain(message)
-        with pytest.raises(typer.Exit) as stopped:
-            fail(message)
-        assert stopped.value.exit_code == 1
-        assert capsys.readouterr() == ("", f"qdtheory: {line}\n" * 2)
+    with pytest.raises(typer.Exit) as stopped:
+        fail("one\ntwo")
+    assert stopped.value.exit_code == 1
+    complain("")
+    assert capsys.readouterr() == ("", "qdtheory: one\nqdtheory: \n")
 
 
 def test_a_terminal_without_the_sign_of_a_margin_gets_two_letters(monkeypatch):
@@ -133,7 +129,6 @@ def test_without_a_formula_the_rewards_in_use_are_told():
     [
         ("2*log(D)", ["4 KL(M, P): 2*log(D)\n", "none", "Q = P alone", "yes"]),
         ("D*(1-D)", ["no, it falls at D = 0.75"]),
-        ("1", ["no, it is constant"]),
         ("exp(D)", ["no closed form"]),
     ],
 )
@@ -216,7 +211,6 @@ def test_the_module_is_the_command():
         (MemoryError(), "there is not enough memory for this; ask for less at a time"),
         (OSError(28, "No space left on device"), "standard output: No space left"),
         (FileNotFoundError(2, "No such file", "a\nb"), "'a\\nb': No such file"),
-        (OSError(2, "No such file"), "No such file"),
         (ZeroDivisionError("a\nb"), "ZeroDivisionError: a b; QDTHEORY_DEBUG=1 shows"),
     ],
 )
@@ -232,35 +226,26 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, line):
         process._status()
 
 
-PACKED = {"gzip": partial(gzip.open, compresslevel=1), "zstd": zstd.open}
-SLOW = [pytest.param(x, marks=pytest.mark.slow) for x in PACKED]
-
-
-@pytest.mark.parametrize("name", ["endless", "lines", *SLOW])
+@pytest.mark.parametrize("name", ["endless", "lines", "packed"])
 def test_texts_without_end_are_refused_in_bounded_memory(tmp_path, name):
-    """A device, and files that hold two gigabytes, packed or not."""
-    path, limit = tmp_path / "text", "1 GiB" if name == "lines" else "16 MiB"
-    if name in PACKED:
-        with PACKED[name](path, "wb") as file:
-            for _ in range(2048):
-                file.write(bytes(2**20))
-    elif name == "lines":
+    """A device, and files that hold two gigabytes of zeros, packed or not."""
+    path = tmp_path / "text" if name != "endless" else Path("/dev/zero")
+    if name == "lines":
         path.touch()
         os.truncate(path, 2**31)
-    else:
-        path = Path("/dev/zero")
-    script = """
-import resource
-resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)
-from qdtheory.commands.process import main
-main()
-"""
+    elif name == "packed":
+        piece = gzip.compress(bytes(2**26), 1)
+        path.write_bytes(piece * 32)
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)"
+    )
+    script = f"{limited}\nfrom qdtheory.commands.process import main\nmain()"
     arguments = [sys.executable, "-c", script, "evaluate", path, "--references", path]
     # In so many seconds: it does not read on and on.
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith(f"qdtheory: {path}")
-    assert limit in result.stderr
+    assert ("1 GiB" if name == "lines" else "16 MiB") in result.stderr
     assert result.stderr.count("\n") == 1
 
 

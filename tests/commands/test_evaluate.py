@@ -155,14 +155,11 @@ def test_the_sides_have_fields_of_their_own(words):
     assert evaluated(words) == evaluated("a.txt -r u.txt")
 
 
-def test_texts_that_seem_to_be_something_else_are_told_on_stderr_or_in_the_report():
-    Path("loud.txt").write_text("\n".join(f"'{line.upper()}'" for line in LINES))
-    options = "-r", "a.txt", "--max-order", "1", "--tokenizer", "characters"
-    for form in ("csv", "json"):
-        answer = call("evaluate", "loud.txt", *options, "--format", form)
-        told = answer.stderr if form == "csv" else answer.stdout
-        assert "100% of the sentences of loud.txt begin with ' and end with '" in told
-        assert "(--lowercase)" in told
+def test_a_warning_names_the_option_that_helps():
+    Path("loud.txt").write_text("\n".join(map(str.upper, LINES)))
+    loud = "evaluate", "loud.txt", "-r", "a.txt", "--max-order", "1"
+    answer = call(*loud, "--tokenizer", "characters", "--format", "csv")
+    assert "lower-case both (--lowercase)" in answer.stderr
 
 
 # --- lists of files and of names ----------------------------------------------------
@@ -239,9 +236,7 @@ def test_planes_and_page_go_to_files_beside_the_table():
     result = call(*chosen, "--plot", "x.SVG", "--html", "x.html")
     assert (result.exit_code, result.stdout) == (0, call(*chosen).stdout)
     assert "<svg" in Path("x.SVG").read_text()
-    page = Path("x.html").read_text()
-    assert page.startswith("<!DOCTYPE html>")
-    assert "CR-2" in page  # all metrics
+    assert "CR-2" in Path("x.html").read_text()  # all metrics
 
 
 def full(*_):
@@ -311,7 +306,6 @@ def test_references_of_their_own_other_fields_and_standard_input():
 
 # --- one line for what is bad -------------------------------------------------------
 
-PLAIN_LINES = "has no effect where a line is a sentence, as in a.txt; leave it out"
 OF_TWO = "evaluate a.txt b.txt -r r.txt"
 NEAR = "evaluate near.jsonl --prompts"
 NO_EFFECT = "--max-order 2|--plot a.svg|--estimator pairs|--metrics CND|--compare a b"
@@ -319,18 +313,14 @@ BAD = [
     (f"{OF_TWO} --compare a.txt a.txt", "--compare: expected two of the candidates a"),
     (f"{OF_TWO} --compare a.txt b.txt --format csv",
      "--compare has no effect with --format csv; leave it out"),
-    ("evaluate a.txt -r a.txt --reference-field x", f"--reference-field {PLAIN_LINES}"),
     ("evaluate t.jsonl -r a.txt --field text --reference-field text",
-     f"--reference-field {PLAIN_LINES}"),
+     "--reference-field has no effect where a line is a sentence, as in a.txt; leave"),
     (f"{OF_TWO} --kernel 1-grams", "--kernel has no effect without --prompts; leave"),
     *((f"{NEAR} {x}", f"{x.split()[0]} has no effect with --prompts")
       for x in NO_EFFECT.split("|")),
     (f"{NEAR} --fields prompt,outputs", "--fields: expected three names"),
-    (f"{NEAR} --fields prompt,answers,references", "no field 'answers'; there are: pr"),
     (f"{NEAR} --kernel own_kernels:distance",
      "near.jsonl, prompt 'Question 0?': kernel distance is indefinite"),
-    (f"{NEAR} --kernel 1-grams --kernel 1-grams",
-     "--kernel: expected some, each once, got 1-grams, 1-grams"),
     (f"{NEAR} -r a b", "--prompts: expected one file of references, got 2"),
 ]  # fmt: skip
 
@@ -342,8 +332,7 @@ def test_what_does_not_fit_is_told_in_one_line(line, words):
 
 def test_a_scheduler_that_is_not_there_is_told_in_one_line():
     pytest.importorskip("distributed")
-    said = refusal(*BOTH, "--scheduler", "no:way")
-    assert said.startswith("--scheduler: no:way: ")
+    assert refusal(*BOTH, "--scheduler", "no:way").startswith("--scheduler: no:way: ")
 
 
 def test_an_unknown_metric_is_told_before_anything_is_counted(monkeypatch):
