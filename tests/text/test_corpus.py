@@ -144,9 +144,7 @@ def test_what_is_split_already_is_not_split_again(as_a_user):
 
 def test_what_holds_no_texts_is_refused_by_its_place(as_a_user):
     missing = ", a missing value: drop it, or give '' if the model wrote nothing"
-    several = ["the cat sat", "a cat"]
-    table = pd.DataFrame({"text": ["a"]})
-    arrow = pa.table({"id": [1], "text": ["a"]})
+    table, arrow = pd.DataFrame({"text": ["a"]}), pa.table({"id": [1], "text": ["a"]})
     rows = [
         (f"text 1: expected a string, got NoneType{missing}", ["a b", None]),
         (f"text 1: expected a string, got float{missing}", pd.Series(["a", np.nan])),
@@ -154,17 +152,14 @@ def test_what_holds_no_texts_is_refused_by_its_place(as_a_user):
         ("text 0: expected a string or a list of tokens, got byte", np.array([b"a"])),
         ("text 1: expected a list of tokens, got int", [["a"], 3]),
         ("text 1 is a list and the first a string", ["a b", ["c"]]),
-        ("text 1 is a string and the first a list", [["a"], "b c"]),
         ("text 1: a token is a float", [["a"], [1.5]]),
-        ("text 0: a token is a list", [[["a"]]]),
-        ("share one list of references", [several]),
+        ("share one list of references", [["the cat sat", "a cat"]]),
         ("got a dict: give one of its values, of 'm'", {"m": ["a b"]}),
         ("got a set, which holds no sentence twice: give all", {"a b"}),
         ("got one str: put the sentence in a list", "a b"),
         ("got the file StringIO: read_corpus reads files", io.StringIO("a b")),
         ('one column, as in table["text"], or name it (column=NAME); the', table),
         ("there are: 'id', 'text'", arrow),
-        ("a ndarray of shape (1, 2): give one column, or", np.array([["a", "b"]])),
         ("expected a Corpus, a list of strings or a list of token lists, got int", 3),
     ]
     refused(*((words, as_corpus, x) for words, x in rows), error=TypeError)
@@ -298,21 +293,15 @@ def test_a_column_of_token_lists_is_not_split_again(tmp_path):
     assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *("[ applause ]\na b\n", "{ a }\n", "1 2\n3\n", "a\tb\nc\n"),
-        *("one, two\nthree, a\n", '"a b," he said\n"c d"\n'),
-    ],
-)
-def test_prose_stays_prose(tmp_path, content):
-    path = written(content)(tmp_path / "a.txt")
-    assert len(read_corpus(path)) == content.count("\n")
-    if content.startswith(("[", "{")):  # a record is asked for
-        ask = partial(read_corpus, field="text")
+def test_prose_stays_prose(tmp_path):
+    ask = partial(read_corpus, field="text")
+    for content in ("[ applause ]\na b\n", "{ a }\n"):  # a record is asked for
+        path = written(content)(tmp_path / "a.txt")
+        assert len(read_corpus(path)) == content.count("\n")
         refused(("line 1: expected a JSON object", ask, path))
-    else:
-        assert len(read_corpus(path, field="text")) == content.count("\n")
+    for content in ("1 2\n3\n", "a\tb\nc\n", "one, two\nthree, a\n", '"a," he\n"b"\n'):
+        path = written(content)(tmp_path / "a.txt")
+        assert len(read_corpus(path)) == len(ask(path)) == content.count("\n")
 
 
 def test_a_key_with_dots_wins_over_a_path():
@@ -323,10 +312,9 @@ def test_a_key_with_dots_wins_over_a_path():
 # -- streams, and what has no end ----------------------------------------------------
 
 
-@pytest.mark.parametrize("pack", [bytes, compress])
-def test_a_pipe_is_read_in_pieces(pack):
+def test_a_pipe_is_read_in_pieces():
     reading, writing = os.pipe()
-    packed = pack(b"a b\nc\n" * 1000)
+    packed = compress(b"a b\nc\n" * 1000)
 
     def write():
         for start in range(0, len(packed), 3):
@@ -429,14 +417,12 @@ BAD = [
     (written(b"BZh91AY"), {}, "x: a bzip2 file, expected text, gzip or zstd; unpack"),
     (written(compress(b"a b" * 99)[:15] + b"x" * 40), {}, "x: the gzip file is broken"),
     (written(zstd.compress(b"a b" * 99)[:9] + b"k"), {}, "x: the zstd file is broken"),
-    (written(b"PAR1xxxxxxxxx"), {}, "x: the Parquet file is broken"),
     (lambda path: written(compress(b"a,b"))(path.with_suffix(".csv.gz")), {}, AS_TABLE),
     (written(json.dumps(DOCUMENT)), FIELD, AS_JSON),
     (written(json.dumps(DOCUMENT, indent=1)), {"field": "a"}, AS_JSON),
     (written('{"a": "b"}\nb'), {"field": "a"}, "x, line 2: .*, got b; mend or rem"),
     (written('{"a": "b"}\n{"a": "'), {"field": "a"}, "line 2: .*which is no JSON$"),
     (written('{\n"a": "b"}'), {"field": "a"}, "line 1: .* got {; write one object"),
-    (written('{"a": "b"}\n[1]'), {"field": "a"}, "line 2: .* on each line, got .1"),
     (written("a,b\n1"), {"column": "b"}, "line 2: column 'b': .* string, got None"),
     (written('a\n"a\n' + "c\n" * 99_999), {"column": "a"}, "line .*quote left open"),
     (written(LINE), {"field": "meta.lost"}, "x, line 1, meta: no f.*: text, x.y$"),

@@ -101,8 +101,7 @@ def test_a_judge_beside_repetition_is_beaten_and_the_diagnosis_shown():
     figure = found.plot()
     drawn = figure.axes[0].lines[1].get_xydata()
     np.testing.assert_allclose(drawn.std(axis=0, ddof=1), 1)
-    expected = kendalltau(*found.lots.T)[0]
-    assert kendalltau(*drawn.T)[0] == pytest.approx(expected)
+    assert kendalltau(*drawn.T)[0] == pytest.approx(kendalltau(*found.lots.T)[0])
     plt.close(figure)
 
 
