@@ -117,24 +117,6 @@ def test_a_text_is_not_better_than_itself():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_a_user")  # hundreds of calls
-def test_samples_of_one_law_differ_as_often_as_the_level_says():
-    """200 pairs at level .8; binomial(200, .2) is at most 64 but for 1e-5."""
-    rng = np.random.default_rng(2)
-    real = texts(rng, 200, STEEP)
-    missed, told = np.zeros((2, 21), int)
-    for _ in range(200):
-        pair = {name: texts(rng, 60, STEEP) for name in "ab"}
-        found = compare(evaluate(pair, real, max_order=3), "a", "b", level=0.8)
-        missed += [found.better(name) is not None for name in found.metrics]
-        told += np.isfinite(found.difference.low)
-    assert missed.max() <= 64
-    # They are not so wide that nothing is ever said, and mostly there is something.
-    assert np.median(missed) >= 5
-    assert np.median(told) >= 190
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")  # hundreds of calls
 def test_the_closer_one_is_so_over_references_too():
     """Two candidates whose words differ: with few references, those decide the error.
 
@@ -343,12 +325,11 @@ def test_every_format_holds_the_same_numbers(found):
         shown = getattr(found, f"to_{form}")().replace("*", "")
         for cell, _ in chain.from_iterable(found.cells().values()):
             assert cell in shown
-    page = found.to_html()
     for said in ("warnings", "conclusions", "methods", "signature"):
         value = getattr(found, said)
-        assert told[said] == (value if isinstance(value, str) else [*value])
-        for line in [value] if isinstance(value, str) else value:
-            assert escape(line) in page
+        lines = [value] if isinstance(value, str) else [*value]
+        assert told[said] in (value, lines)
+        assert all(escape(line) in found.to_html() for line in lines)
 
 
 def test_a_package_that_is_missing_is_named(found, monkeypatch):
