@@ -80,14 +80,6 @@ METRICS = "evaluate", *FILES, *REAL
 BOTH = "evaluate", "a.txt", "b.txt", "-r", "r.txt", "--max-order", "2"
 
 
-def evaluated(words, **settings):
-    """Metrics of a file against references, and the line for a paper."""
-    answer = call("evaluate", *words.split(), "--max-order", "2", "--json", **settings)
-    assert answer.exit_code == 0, answer.stderr
-    shown = json.loads(answer.stdout)
-    return shown["candidates"][0]["metrics"], shown["methods"]
-
-
 # --- numbers ------------------------------------------------------------------------
 
 
@@ -123,36 +115,28 @@ def test_formats_are_those_of_the_report():
 
 
 @pytest.mark.parametrize(
-    ("options", "settings"),
+    ("words", "settings"),
     [
-        ("", {}),
-        ("--tokenizer 13a --smoothing none", {"tokenizer": "13a", "smoothing": None}),
-        ("--lowercase --draws 3", {"lowercase": True, "draws": 3}),
-        ("--estimator plug-in", {"estimator": "plug-in"}),
-    ],
-)
-def test_options_are_those_of_the_library(options, settings):
-    found = evaluation.evaluate({"a.txt": LINES}, LINES, 2, **settings)
-    expected = plain(found["a.txt"]), found.methods
-    assert evaluated(f"a.txt -r a.txt {options}") == expected
-
-
-def test_standard_input_gives_the_numbers_of_a_file():
-    packed = gzip.compress("\n".join(LINES).encode())
-    assert evaluated("- -r a.txt", input=packed) == evaluated("a.txt -r a.txt")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "both.csv -r both.csv --column gen --reference-field target",
+        ("a.txt -r u.txt --tokenizer 13a --smoothing none",
+         {"tokenizer": "13a", "smoothing": None}),
+        ("a.txt -r u.txt --lowercase --draws 3", {"lowercase": True, "draws": 3}),
+        ("a.txt -r u.txt --estimator plug-in", {"estimator": "plug-in"}),
+        ("- -r u.txt", {}),
+        ("both.csv -r both.csv --column gen --reference-field target", {}),
         # One side may be plain text, and what is read for its fields is none.
-        "t.jsonl -r u.txt --field text",
-        "a.txt -r both.csv --reference-field target",
+        ("t.jsonl -r u.txt --field text", {}),
+        ("a.txt -r both.csv --reference-field target", {}),
     ],
-)
-def test_the_sides_have_fields_of_their_own(words):
-    assert evaluated(words) == evaluated("a.txt -r u.txt")
+)  # fmt: skip
+def test_options_are_those_of_the_library(words, settings):
+    packed = gzip.compress("\n".join(LINES).encode())
+    how = "--max-order", "2", "--json"
+    answer = call("evaluate", *words.split(), *how, input=packed)
+    assert answer.exit_code == 0, answer.stderr
+    told = json.loads(answer.stdout)
+    found = evaluation.evaluate({"x": LINES}, LINES[::-1], 2, **settings)
+    assert told["candidates"][0]["metrics"] == plain(found["x"])
+    assert told["methods"] == found.methods
 
 
 def test_a_warning_names_the_option_that_helps():

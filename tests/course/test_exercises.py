@@ -12,20 +12,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from processes import python
 from refusals import refused
 
-from qdtheory.course import check, claim, tabulate
+from qdtheory.course import check, claim, grading, tabulate
 from qdtheory.course.answers.common import temper_tokens
 from qdtheory.course.answers.lecture_04 import is_compatible
 from qdtheory.course.exercises import EXERCISES, evaluated, names_of
-from qdtheory.course.grading import (
-    Fault,
-    NotAttempted,
-    as_distribution,
-    digest,
-    function,
-    number,
-    statement,
-    witness,
-)
 
 
 class Unprintable:
@@ -73,7 +63,7 @@ def test_a_pair_that_is_not_shown_compatible_is_told_as_its_verdict():
     refused(
         ("undecided: All models", is_compatible, "5", "-x**2"),
         ("incompatible: g'", is_compatible, "log(x)", "-x**2"),
-        error=Fault,
+        error=grading.Fault,
     )
 
 
@@ -110,8 +100,8 @@ SAID = [
     ("01.1", temper_unordered, "the right numbers in another order"),
     ("20.3", "log(D)", "-0.6931 at D = .5, expected 1"),
     ("20.3", lambda d: 1 + (d > 0.6) * 2, "right at both values, but the objective is"),
-    ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
     ("20.3", 3, 'expected a formula of D as text, like "log(D)", or a function'),
+    ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
     ("14.3", [[1 / 8] * 8], "expected (p, q), each eight numbers of sum 1"),
     # What only looks right: the last one is an instance of statement D.
     ("01.2", {"aa": 0.2501, "ba": 0.25, "ab": 0.4999, "bb": 0}, ""),
@@ -139,15 +129,12 @@ RIGHT = [
     *(("04.2", x) for x in ("log(x) + 2*x", "2x + ln x", "3 log x + 6x - 1")),
     *(("04.2", lambda x, f=f: f(x) + 2 * x) for f in (np.log, math.log, jnp.log)),
     *(("20.3", x) for x in ("1 + 2*log(D/(1-D))", r"1 + 2\log\frac{D}{1 - D}")),
-    ("09.0", "\N{MINUS SIGN}1/50"),
     *(("03.0", x) for x in ("94.1%", "0,941", "= 16/17", ".64/.68", [16 / 17])),
     *(("20.1", x) for x in (np.float32(-1 / 30), jnp.array(-1 / 30, "float32"))),
-    ("01.1", lambda p, beta: temper_tokens(p, beta).reshape(2, 2)),
     ("01.1", lambda p, beta: dict(zip("abcd", temper_tokens(p, beta), strict=True))),
     *(("01.2", x) for x in ("0.251, 0.25, 0.499, 0", [[0.251, 0.25], [0.499, 0]])),
     *(("01.2", x) for x in (UNLIKE, pd.Series(UNLIKE), [0, 0.499, 0.25, 0.251])),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
-    ("03.2", "[1/4, 1/4, 1/4, 1/8, 1/8]"),
     ("03.2", np.array([np.float32([0.6, *[0.1] * 4])])),
     ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
     ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
@@ -194,7 +181,8 @@ def test_an_expression_reads_values_and_does_nothing_else(text):
 
 
 def test_a_statement_is_right_with_a_claim_that_refutes_it():
-    grade = statement("00.1", digest("00.1", "C N1.1"), digest("00.1", "C N1.2"))
+    known = (grading.digest("00.1", f"C N1.{n}") for n in (1, 2))
+    grade = grading.statement("00.1", *known)
     right = ["C N1.1", " c n1.2 ", "C: N1.1", "CN1.1.", ("C", "N1.1"), "N1.1 C"]
     right += ["C N1.1 N1.2", "c because of n1.1, by a search", "C N 1.1"]
     right += ["(C), N1.1", "Statement C is wrong (a claim, N1.1)"]
@@ -206,23 +194,24 @@ def test_a_statement_is_right_with_a_claim_that_refutes_it():
 
 def test_an_example_is_refused_with_the_fault_of_its_test_or_the_hint():
     def told(answer):
-        raise Fault("too small") if answer < 1 else Fault("too large")
+        raise grading.Fault("too small") if answer < 1 else grading.Fault("too large")
 
-    assert witness(told, "any")(0) == "0: too small"
-    grade = witness(lambda x: x > 1, "a number above 1")
+    assert grading.witness(told, "any")(0) == "0: too small"
+    grade = grading.witness(lambda x: x > 1, "a number above 1")
     said = [None, *(f"{x}, expected a number above 1" for x in (1, "b"))]
     assert [grade(x) for x in (2, 1, "b")] == said
 
 
 def test_what_is_no_distribution_is_told_apart():
     halves, near = [0.5, 0.25, 0.25], [0.5, 0.499]
+    as_distribution = grading.as_distribution
     refused(
         ("the sum is 0.999, expected 1; qd.normalize(q)", as_distribution, near),
         ("3 numbers, expected 2 probabilities", as_distribution, halves, 2),
         ("a table of shape (2, 2), expected 2", as_distribution, np.eye(2), 2),
         ("a probability is negative, or no number", as_distribution, [np.nan, 1]),
         ("expected probabilities, a list of numbers", as_distribution, "half"),
-        error=Fault,
+        error=grading.Fault,
     )
 
 
@@ -237,7 +226,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("expected", "answers"), NUMBERS)
 def test_a_number_is_right_however_it_is_written_and_well_rounded(expected, answers):
-    grade = number(expected, 1e-3)
+    grade = grading.number(expected, 1e-3)
     assert [answer for answer in answers if grade(answer) is not None] == []
 
 
@@ -259,12 +248,12 @@ def test_a_number_is_right_however_it_is_written_and_well_rounded(expected, answ
     ],
 )
 def test_a_wrong_number_is_told_how_it_is_wrong(expected, answer, words):
-    assert number(expected, 1e-9)(answer) == f"{answer}: {words}"
+    assert grading.number(expected, 1e-9)(answer) == f"{answer}: {words}"
 
 
 def test_what_is_not_one_number_is_refused():
     for answer in ("half", "x", "1,5", "", ".5 bits", 10**400, [0.5, 0.5], [], 0.5j):
-        fault = str(number(0.5, 1e-3)(answer))
+        fault = str(grading.number(0.5, 1e-3)(answer))
         assert fault.endswith("; Python computes a term without quotes")
 
 
@@ -282,7 +271,7 @@ CASES = [(np.array([0.3, 1.2]), 0.25), (np.array([2.0, 0.1]), 0.5)]
     ],
 )
 def test_a_wrong_function_is_told_how_it_is_wrong(answer, words):
-    said = str(function(lambda x, a: x**a, CASES, 1e-9)(answer))
+    said = str(grading.function(lambda x, a: x**a, CASES, 1e-9)(answer))
     assert said.startswith("your function of ([0.3 1.2], 0.25) gave ")
     assert said.endswith(f": {words}")
 
@@ -298,7 +287,7 @@ def test_functions_are_compared_on_every_input():
     def stub(x):
         """To be filled in."""
 
-    grade = function(lambda x: x**2, [(np.array([1.0, 2.0]),)], 1e-9)
+    grade = grading.function(lambda x: x**2, [(np.array([1.0, 2.0]),)], 1e-9)
     for answer in (lambda x: x * x, lambda x: [1, 4], cumulated):
         assert grade(answer) is None
     for answer, words in (
@@ -309,7 +298,7 @@ def test_functions_are_compared_on_every_input():
         (2, "2, expected a function: its name, without arguments"),
     ):
         assert words in str(grade(answer))
-    with pytest.raises(NotAttempted):
+    with pytest.raises(grading.NotAttempted):
         grade(stub)
 
 

@@ -180,13 +180,11 @@ def test_self_bleu_is_bleu_against_the_others():
 
 def test_bad_input(as_a_user):
     known, one = text.prepare_references(["a"], 2), as_corpus(["a b", ""], empty="skip")
-    smoothed = partial(bleu, smoothing="add-1")
-    summed = partial(self_bleu, aggregate="sum")
     refused(
         ("at least one sentence with a token", bleu, ["a"], [""]),
         ("max_order: expected 1 or more", bleu, ["a"], ["a"], 0),
-        ("expected None or \"epsilon\", got 'add-1'", smoothed, ["a"], ["a"]),
-        ('expected "mean" or "pooled", got \'sum\'', summed, ["a", "b"]),
+        ("None or \"epsilon\", got 'add-1'", bleu, ["a"], ["a"], 1, "add-1"),
+        ("\"pooled\", got 'sum'", partial(self_bleu, aggregate="sum"), ["a", "b"]),
         ("prepared for orders up to 2, got max_order=3", bleu, ["a"], known, 3),
         ("Self-BLEU needs another sentence", self_bleu, one),
         ("at least 2 candidates", self_bleu_scores, ["a b"]),

@@ -271,9 +271,7 @@ def test_records_and_tables_give_what_was_written(texts):
         ("a b\nc\u2028d\x0ce\n".encode(), ["a b", "c d e"]),
     ],
 )
-def test_lines_end_at_line_feeds_and_empty_ones_are_kept_or_skipped(
-    tmp_path, content, expected
-):
+def test_empty_lines_are_kept_or_skipped(tmp_path, content, expected):
     path = written(content)(tmp_path / "f")
     corpus, rest = read_corpus(str(path)), read_corpus(path, empty="skip")
     assert [" ".join(text) for text in corpus] == expected

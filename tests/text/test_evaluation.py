@@ -58,9 +58,7 @@ def test_values_and_intervals_are_those_of_each_metric():
 
 
 @pytest.mark.parametrize("estimator", get_args(Estimator))
-def test_neither_the_order_of_sentences_nor_the_names_of_words_change_a_value(
-    estimator,
-):
+def test_order_of_sentences_and_names_of_words_change_no_value(estimator):
     def values(ours, real):
         return evaluate({"x": ours}, real, 2, estimator=estimator).scores["x"].value
 

@@ -393,9 +393,7 @@ def scored(sums, smoothing, estimator):
     st.sampled_from(["plug-in", "pairs", "sentence-pairs"]),
     st.integers(1, 4),
 )
-def test_metrics_without_each_group_are_those_of_the_smaller_text(
-    ours, theirs, smoothing, estimator, num_parts
-):
+def test_metrics_of_fewer_sentences(ours, theirs, smoothing, estimator, num_parts):
     """Counted in parts that are added, against functions of one metric each."""
     options = {"smoothing": smoothing}, {"estimator": estimator}
     texts, real = as_corpus(ours), as_corpus(theirs)
@@ -495,9 +493,7 @@ def test_groups_that_hold_an_event_are_counted_by_hand(averaged):
 
 @pytest.mark.parametrize(("vectors", "many"), [(True, 0), (False, 0), (False, 10**9)])
 @pytest.mark.parametrize("bits", [3, 16, 17, 32, 40, 62])
-def test_all_ways_to_sort_keep_equal_keys_in_their_order(
-    monkeypatch, bits, vectors, many
-):
+def test_equal_keys_keep_their_order_when_sorted(monkeypatch, bits, vectors, many):
     monkeypatch.setattr(postings, "VECTORS", vectors)
     monkeypatch.setattr(postings, "MANY", many)
     some = np.random.default_rng(0).integers(2**bits, size=300)
