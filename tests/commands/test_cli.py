@@ -56,7 +56,6 @@ def in_shell(first, *arguments):
 def test_help_and_version():
     versions = f"JAX {jax.__version__}, NumPy {np.__version__}"
     assert shown("--version") == f"qdtheory {qd.__version__}, {versions}\n"
-    assert shown("-V") == shown("--version")
     assert "evaluate" in shown() == shown("-h")
     for command in cli.app.registered_commands:
         name = command.callback.__name__

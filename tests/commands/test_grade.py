@@ -54,8 +54,6 @@ def rows(shown):
 
 def test_each_notebook_is_a_row_and_each_exercise_a_column():
     save("ada.ipynb", "03.1 right\n03.2 not yet: 7, expected a list\n", "03.3 right\n")
-    book = json.loads(Path("ada.ipynb").read_text())
-    assert isinstance(book["cells"][1]["outputs"][0]["text"], list)  # as Jupyter saves
     save("bob.ipynb", "03.1 not attempted\n03.10 right\nsays 03.3 right\n")
     answer = call("ada.ipynb", "bob.ipynb")
     assert answer.exit_code == 0

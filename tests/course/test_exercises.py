@@ -305,19 +305,13 @@ def test_functions_are_compared_on_every_input():
 # --- what a lecture shows -----------------------------------------------------------
 
 
-@pytest.fixture
-def published():
-    """What a running IPython is given to show."""
+def test_a_notebook_shows_claims_and_tables_as_markdown(capsys):
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher)
-    yield shell.display_pub.outputs
-    InteractiveShell.clear_instance()
-
-
-def test_a_notebook_shows_claims_and_tables_as_markdown(published, capsys):
     claim("T2.1 the *sum* is $1$")
     tabulate(("$n$", "QDisc"), (1, 0.5), (2, 0.25))
-    shown = [output["data"]["text/markdown"] for output in published]
+    shown = [output["data"]["text/markdown"] for output in shell.display_pub.outputs]
+    InteractiveShell.clear_instance()
     table = "| $n$ | QDisc |\n| --- | --- |\n| 1 | 0.5 |\n| 2 | 0.25 |"
     assert shown == ["**T2.1** the *sum* is $1$", table]
     assert capsys.readouterr().out == ""

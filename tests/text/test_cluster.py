@@ -113,7 +113,6 @@ def test_a_worker_that_is_killed_costs_nothing_but_time():
 
 def test_errors_of_workers_are_those_of_one_process(client):
     Path("bad.txt").write_bytes(b"a b c\n" * 40 + b"a \xff\n" + b"a b c\n" * 40)
-    Path("bad.jsonl").write_text('{"text": "a b"}\n' * 40 + '{"body": "a"}\n')
     Path("empty.txt").write_text("")
 
     def of(path, **options):
@@ -121,7 +120,6 @@ def test_errors_of_workers_are_those_of_one_process(client):
 
     refused(
         ("bad.txt, from byte 180, line 10: byte 0xff", of("bad.txt")),
-        ("line 1: no field", of("bad.jsonl", field="text")),
         ("empty.txt, line 1: the file is empty", of("empty.txt")),
         ("references: no sentence has 99 tokens", of("lines.txt", max_order=99)),
     )

@@ -125,21 +125,16 @@ def test_capitals_and_numerals_on_one_side_are_told_by_their_shares():
     words = ("a", "cat", "2", *map(chr, range(98, 120)))
     (said,) = unlike(("5", "17", "3"), words, "x")
     assert said.startswith("100% of the words of x are numbers, and 4% of those of the")
-    alike = [(known, known[:9]), ((), (1, 2)), (("a",), ()), ((1, 2), (2, 3))]
-    alike += [((1, "a"), ("a", "b")), (("1", "2"), ("1", "3"))]
+    alike = [(known, known[:9]), ((), (1, 2)), ((1, "a"), ("a",)), (("1",), ("1", "3"))]
     assert {unlike(*both) for both in alike} == {()}
 
 
 # --- reports and commands ------------------------------------------------------------
 
 
-def test_reports_name_the_text_that_is_refused():
-    one = partial(text.evaluate, max_order=1)
-    told = "loud: no token is in the references too: 100% of the words"
-    refused(
-        ("model: strings against token ids: 1 and 'a'", one, {"model": NUMBERS}, PLAIN),
-        (told, one, {"loud": ["A B", "B A", "B"]}, ["a b", "b a", "b"]),
-    )
+def test_a_report_names_the_text_that_is_refused():
+    said = "model: strings against token ids: 1 and 'a'"
+    refused((said, text.evaluate, {"model": NUMBERS}, PLAIN, 1))
 
 
 def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
