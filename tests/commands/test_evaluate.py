@@ -16,9 +16,8 @@ from calls import call, refusal
 
 from qdtheory import text
 from qdtheory.support.records import plain
-from qdtheory.text import evaluation, files
+from qdtheory.text import evaluation
 
-zstd = files._zstd("tests")  # of Python 3.14, or its backport
 REFERENCES = "a b c d\n\na b\na b c d\n"
 LINES = ["The cat sat.", "the cat ran, too.", "A dog ran.", "a cat sat, too."] * 2
 OWN = """
@@ -50,21 +49,18 @@ def jsonl(rows):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    gen = [{"gen": x, "target": y} for x, y in zip(LINES, LINES[::-1])]
     table = ["gen,target", *(f'"{x}","{y}"' for x, y in zip(LINES, LINES[::-1]))]
     contents = {
         "references.txt": REFERENCES,
         "one.txt": "a b c d e\nb c d a\na b c d\n",
         "two [x].gz": gzip.compress(REFERENCES.encode()),
         "bad.txt": b"a b\nc \xff\n",
-        "single.txt": "a b c d e f\n",
         "a.txt": "\n".join(LINES),
         "b.txt": "\n".join(LINES[::-1] * 2).lower(),
         "r.txt": "\n".join(LINES[:4]),
         "s.txt": "\n".join(LINES[4:] * 2),
         "u.txt": "\n".join(LINES[::-1]),
         "t.jsonl": jsonl({"text": x} for x in LINES),
-        "both.jsonl": jsonl(gen),
         "both.csv": "\n".join(table),
         "near.jsonl": jsonl(ROWS["near.jsonl"]),
         "far.jsonl": jsonl(ROWS["far.jsonl"][::-1]),
@@ -82,15 +78,6 @@ FILES = "one.txt", "two [x].gz"
 REAL = "--references", "references.txt", "--max-order", "2"
 METRICS = "evaluate", *FILES, *REAL
 BOTH = "evaluate", "a.txt", "b.txt", "-r", "r.txt", "--max-order", "2"
-
-
-def evaluated(name, *options, references="a.txt", **settings):
-    """Metrics of a file against references, and the line for a paper."""
-    texts = "evaluate", name, "--references", references, "--max-order", "2"
-    answer = call(*texts, "--json", *options, **settings)
-    assert answer.exit_code == 0, answer.stderr
-    shown = json.loads(answer.stdout)
-    return shown["candidates"][0]["metrics"], shown["methods"]
 
 
 # --- numbers ------------------------------------------------------------------------
@@ -121,61 +108,42 @@ def test_formats_are_those_of_the_report():
         assert result.stdout == getattr(expected, f"to_{form}")() + "\n"
         told = [f"qdtheory: {warning}" for warning in expected.warnings]
         assert result.stderr.splitlines() == told
-    found = call(*METRICS, "--json")
-    assert found.stdout == call(*METRICS, "--format", "json").stdout
-    assert found.stderr == ""
-    table = call(*METRICS)
-    assert table.stdout == call(*METRICS, "--format", "table").stdout
+    table = call(*METRICS).stdout
     for cell, _ in (x for cells in expected.cells().values() for x in cells):
-        assert cell in table.stdout
-    assert table.stdout.splitlines()[-1] == expected.signature
+        assert cell in table
+    assert table.splitlines()[-1] == expected.signature
 
 
 @pytest.mark.parametrize(
-    ("options", "settings"),
+    ("words", "settings"),
     [
-        ([], {}),
-        (["--tokenizer", "13a"], {"tokenizer": "13a"}),
-        (["--tokenizer", "characters"], {"tokenizer": "characters"}),
-        (["--lowercase"], {"lowercase": True}),
-        (["--smoothing", "none"], {"smoothing": None}),
-        (["--estimator", "plug-in"], {"estimator": "plug-in"}),
-        (["--draws", "3"], {"draws": 3}),
+        ("a.txt -r u.txt --tokenizer 13a --smoothing none",
+         {"tokenizer": "13a", "smoothing": None}),
+        ("a.txt -r u.txt --lowercase --draws 3", {"lowercase": True, "draws": 3}),
+        ("a.txt -r u.txt --estimator plug-in", {"estimator": "plug-in"}),
+        ("- -r u.txt", {}),
+        ("both.csv -r both.csv --column gen --reference-field target", {}),
+        # One side may be plain text, and what is read for its fields is none.
+        ("t.jsonl -r u.txt --field text", {}),
+        ("a.txt -r both.csv --reference-field target", {}),
     ],
-)
-def test_options_are_those_of_the_library(options, settings):
-    found = evaluation.evaluate({"a.txt": LINES}, LINES, 2, **settings)
-    assert evaluated("a.txt", *options) == (plain(found["a.txt"]), found.methods)
+)  # fmt: skip
+def test_options_are_those_of_the_library(words, settings):
+    packed = gzip.compress("\n".join(LINES).encode())
+    how = "--max-order", "2", "--json"
+    answer = call("evaluate", *words.split(), *how, input=packed)
+    assert answer.exit_code == 0, answer.stderr
+    told = json.loads(answer.stdout)
+    found = evaluation.evaluate({"x": LINES}, LINES[::-1], 2, **settings)
+    assert told["candidates"][0]["metrics"] == plain(found["x"])
+    assert told["methods"] == found.methods
 
 
-def test_standard_input_gives_the_numbers_of_a_file():
-    text = "\n".join(LINES).encode()
-    for content in (text, gzip.compress(text), zstd.compress(text)):
-        assert evaluated("-", input=content) == evaluated("a.txt")
-
-
-def test_the_sides_have_fields_of_their_own():
-    plain_files = evaluated("a.txt", references="u.txt")
-    for file, option in (("both.jsonl", "--field"), ("both.csv", "--column")):
-        options = option, "gen", "--reference-field", "target"
-        assert evaluated(file, *options, references=file) == plain_files
-    # One side may be plain text, and what is read for its fields is none.
-    for ours, theirs, option in (
-        ("t.jsonl", "u.txt", "--field"),
-        ("a.txt", "both.csv", "--reference-field"),
-    ):
-        name = "text" if option[2:] == "field" else "target"
-        assert evaluated(ours, option, name, references=theirs) == plain_files
-
-
-def test_texts_that_seem_to_be_something_else_are_told_on_stderr_or_in_the_report():
-    Path("loud.txt").write_text("\n".join(f"'{line.upper()}'" for line in LINES))
-    options = "-r", "a.txt", "--max-order", "1", "--tokenizer", "characters"
-    for form in ("csv", "json"):
-        answer = call("evaluate", "loud.txt", *options, "--format", form)
-        told = answer.stderr if form == "csv" else answer.stdout
-        assert "100% of the sentences of loud.txt begin with ' and end with '" in told
-        assert "(--lowercase)" in told
+def test_a_warning_names_the_option_that_helps():
+    Path("loud.txt").write_text("\n".join(map(str.upper, LINES)))
+    loud = "evaluate", "loud.txt", "-r", "a.txt", "--max-order", "1"
+    answer = call(*loud, "--tokenizer", "characters", "--format", "csv")
+    assert "lower-case both (--lowercase)" in answer.stderr
 
 
 # --- lists of files and of names ----------------------------------------------------
@@ -184,12 +152,9 @@ def test_texts_that_seem_to_be_something_else_are_told_on_stderr_or_in_the_repor
 @pytest.mark.parametrize(
     "words",
     [
-        "a.txt b.txt --references r.txt s.txt",
         "a.txt b.txt --references r.txt --references s.txt",
         "a.txt b.txt -r r.txt s.txt --lowercase",
-        "a.txt -r r.txt s.txt -i b.txt",
         "-r r.txt s.txt --input a.txt -i b.txt",
-        "-r r.txt s.txt --empty keep a.txt b.txt",
         "-r r.txt s.txt -- a.txt b.txt",
         "-m CND BLEU -r r.txt s.txt -i a.txt b.txt",
     ],
@@ -209,22 +174,11 @@ def test_a_list_takes_all_words_up_to_the_next_option(words):
         assert len(kept) == (4 if "-m" in words else len(expected.metrics))
 
 
-def test_one_candidate_may_stand_after_the_references_and_real_text_on_stdin():
-    found = call("evaluate", "-r", "r.txt", "a.txt", "--json", "--max-order", "2")
-    assert json.loads(found.stdout)["candidates"][0]["file"] == "a.txt"
+def test_part_of_the_real_text_may_come_from_standard_input():
     some = "\n".join(LINES[:4])
     found = call("evaluate", "a.txt", "-r", "-", "s.txt", "--json", input=some)
     told = json.loads(found.stdout)["references"]
     assert (told["file"], told["sentences"]) == ("-, s.txt", 12)
-
-
-def test_chosen_metrics_are_shown_alone():
-    whole, some = (
-        call(*BOTH, "--format", "csv", *more).stdout.splitlines()
-        for more in ([], ["-m", "bleu", "CND-2"])
-    )
-    kept = ("metric", "BLEU-1", "BLEU-2", "CND-2")
-    assert some == [line for line in whole if line.split(",")[1] in kept]
 
 
 def test_two_candidates_are_compared():
@@ -235,7 +189,6 @@ def test_two_candidates_are_compared():
         assert json.loads(told)["comparison"] == plain(expected)
         shown = call(*BOTH, "--compare", "b.txt", "a.txt", *more).stdout
         assert " ".join(str(expected).split()) in " ".join(shown.split())
-    assert "comparison" not in json.loads(call(*BOTH, "--json").stdout)
 
 
 @pytest.mark.slow
@@ -257,9 +210,7 @@ def test_output_goes_to_a_file():
     assert Path("old.txt").read_text() == shown.stdout
     assert Path("link.txt").is_symlink()
     assert Path("old.txt").stat().st_mode & 0o777 == 0o640
-    call("evaluate", "-i", *METRICS[1:], "-o", "new.json", "--json")
-    assert json.loads(Path("new.json").read_text())["methods"]
-    assert {*os.listdir()} == before | {"new.json"}
+    assert {*os.listdir()} == before
     assert call(*METRICS, "--output", "/dev/null").exit_code == 0
     assert not Path("/dev/null").is_file()
 
@@ -269,12 +220,7 @@ def test_planes_and_page_go_to_files_beside_the_table():
     result = call(*chosen, "--plot", "x.SVG", "--html", "x.html")
     assert (result.exit_code, result.stdout) == (0, call(*chosen).stdout)
     assert "<svg" in Path("x.SVG").read_text()
-    page = Path("x.html").read_text()
-    assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<svg") == 1
-    assert "CR-2" in page  # all metrics
-    assert call(*METRICS, "--plot", "x.png").exit_code == 0
-    assert Path("x.png").read_bytes()[:4] == b"\x89PNG"
+    assert "CR-2" in Path("x.html").read_text()  # all metrics
 
 
 def full(*_):
@@ -284,9 +230,7 @@ def full(*_):
 @pytest.mark.parametrize(
     ("words", "message", "patch"),
     [
-        ("one.txt -o one.txt", "--output: one.txt is a file that is", ()),
         ("bad.txt -o old.txt", "bad.txt, line 2: byte 0xff", ()),
-        ("single.txt -o old.txt", "single.txt: Self-BLEU compares", ()),
         ("one.txt -o new.txt", "--output: new.txt: no permission to write to ",
          (os, "access", lambda path, mode: mode != os.W_OK)),
         ("one.txt -o old.txt", r"--output: \S+/old.txt: No space left on device",
@@ -328,11 +272,9 @@ def test_formats_of_prompts_are_those_of_the_library():
     kernels = [own_kernels.same_length, "1-grams"]
     found = expected_prompts(kernels, tokenizer="characters", lowercase=True)
     assert json.loads(answer.stdout) == json.loads(found.to_json())
-    for form in ("csv", "markdown", "latex"):
-        answer = call(*options, "--format", form, "--output", "table")
-        assert (answer.exit_code, answer.stdout) == (0, "")
-        written = Path("table").read_text("utf-8")
-        assert written == f"{getattr(found, f'to_{form}')()}\n"
+    answer = call(*options, "--format", "csv", "--output", "table")
+    assert (answer.exit_code, answer.stdout) == (0, "")
+    assert Path("table").read_text("utf-8") == f"{found.to_csv()}\n"
 
 
 def test_references_of_their_own_other_fields_and_standard_input():
@@ -340,54 +282,30 @@ def test_references_of_their_own_other_fields_and_standard_input():
     real = [{"q": x["prompt"], "z": x["references"]} for x in near]
     Path("real.jsonl").write_text(jsonl(real))
     expected = call("evaluate", "near.jsonl", "--prompts", "--format", "csv").stdout
-    for field, outputs in (
-        ("y", [{"y": x["outputs"]} for x in near]),
-        ("a.y", [{"a": {"y": x["outputs"]}} for x in near]),
-    ):
-        given = jsonl({"q": x["prompt"]} | y for x, y in zip(near, outputs))
-        options = "-r", "real.jsonl", "--fields", f"q,{field},z", "--format", "csv"
-        found = call("evaluate", "-", "--prompts", *options, input=given).stdout
-        assert found == expected.replace("near.jsonl", "standard input")
+    given = jsonl({"q": x["prompt"], "a": {"y": x["outputs"]}} for x in near)
+    options = "-r", "real.jsonl", "--fields", "q,a.y,z", "--format", "csv"
+    found = call("evaluate", "-", "--prompts", *options, input=given).stdout
+    assert found == expected.replace("near.jsonl", "standard input")
 
 
 # --- one line for what is bad -------------------------------------------------------
 
-AFTER = "write the candidates first, or after -i; see qdtheory evaluate --help"
-TWO = "--compare: expected two of the candidates a.txt, b.txt"
-PLAIN_LINES = "has no effect where a line is a sentence, as in a.txt; leave it out"
-OF_A = "evaluate a.txt -r a.txt"
 OF_TWO = "evaluate a.txt b.txt -r r.txt"
 NEAR = "evaluate near.jsonl --prompts"
-NO_EFFECT = [
-    *("--max-order 2", "--field text", "--plot a.svg", "--html a.html"),
-    *("--scheduler 2", "--estimator pairs", "--metrics CND", "--compare a b"),
-]
+NO_EFFECT = "--max-order 2|--plot a.svg|--estimator pairs|--metrics CND|--compare a b"
 BAD = [
-    ("evaluate -r r.txt s.txt -m CND BLEU", AFTER),
-    ("evaluate a.txt -r r.txt ./r.txt", "r.txt: given more than once"),
-    (f"{OF_TWO} --compare a.txt a.txt", TWO),
+    (f"{OF_TWO} --compare a.txt a.txt", "--compare: expected two of the candidates a"),
     (f"{OF_TWO} --compare a.txt b.txt --format csv",
      "--compare has no effect with --format csv; leave it out"),
-    *((f"{OF_A} {x} text", f"{x} {PLAIN_LINES}")
-      for x in ("--column", "--reference-field")),
     ("evaluate t.jsonl -r a.txt --field text --reference-field text",
-     f"--reference-field {PLAIN_LINES}"),
-    ("doctor a.txt --quality BLEU-2 --diversity NRR-2 --field x",
-     f"--field {PLAIN_LINES}"),
-    (f"{OF_A} --kernel 1-grams", "--kernel has no effect without --prompts; leave it"),
-    (f"{OF_A} --fields a,b,c", "--fields has no effect without --prompts; leave it"),
+     "--reference-field has no effect where a line is a sentence, as in a.txt; leave"),
+    (f"{OF_TWO} --kernel 1-grams", "--kernel has no effect without --prompts; leave"),
     *((f"{NEAR} {x}", f"{x.split()[0]} has no effect with --prompts")
-      for x in NO_EFFECT),
+      for x in NO_EFFECT.split("|")),
     (f"{NEAR} --fields prompt,outputs", "--fields: expected three names"),
-    (f"{NEAR} --fields prompt,answers,references", "no field 'answers'; there are: pr"),
-    (f"{NEAR} --kernel BLEU-2", "--kernel: BLEU-2 is indefinite"),
     (f"{NEAR} --kernel own_kernels:distance",
      "near.jsonl, prompt 'Question 0?': kernel distance is indefinite"),
-    (f"{NEAR} --kernel 1-grams --kernel 1-grams",
-     "--kernel: expected some, each once, got 1-grams, 1-grams"),
     (f"{NEAR} -r a b", "--prompts: expected one file of references, got 2"),
-    (f"{NEAR} -i near.jsonl", "near.jsonl: given more than once"),
-    ("evaluate a.txt --prompts", "a.txt, line 1: expected a JSON object on each line"),
 ]  # fmt: skip
 
 
@@ -398,9 +316,7 @@ def test_what_does_not_fit_is_told_in_one_line(line, words):
 
 def test_a_scheduler_that_is_not_there_is_told_in_one_line():
     pytest.importorskip("distributed")
-    said = refusal(*BOTH, "--scheduler", "no:way")
-    assert said.startswith("--scheduler: no:way: ")
-    assert said.endswith("is dask scheduler up?")
+    assert refusal(*BOTH, "--scheduler", "no:way").startswith("--scheduler: no:way: ")
 
 
 def test_an_unknown_metric_is_told_before_anything_is_counted(monkeypatch):

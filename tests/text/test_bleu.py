@@ -92,11 +92,8 @@ def test_values_of_fast_bleu():
     ]
     found = bleu_scores([GUIDE, BOOK], GUIDES, 5, "epsilon")[:, [1, 2, 4]].T
     assert found == close(np.array(expected))
-    expected = [
-        [0.25819888974716115, 0.3615507630310936, 0.37080992435478316],
-        [0.07808966656190802, 0.20140621167558334, 0.2141533574180157],
-    ]
-    found = self_bleu_scores(GUIDES, 3, "epsilon")[:, 1:].T
+    found = self_bleu_scores(GUIDES, 3, "epsilon")[:, 2]
+    expected = [0.07808966656190802, 0.20140621167558334, 0.2141533574180157]
     assert found == close(np.array(expected))
 
 
@@ -183,13 +180,11 @@ def test_self_bleu_is_bleu_against_the_others():
 
 def test_bad_input(as_a_user):
     known, one = text.prepare_references(["a"], 2), as_corpus(["a b", ""], empty="skip")
-    smoothed = partial(bleu, smoothing="add-1")
-    summed = partial(self_bleu, aggregate="sum")
     refused(
         ("at least one sentence with a token", bleu, ["a"], [""]),
         ("max_order: expected 1 or more", bleu, ["a"], ["a"], 0),
-        ("expected None or \"epsilon\", got 'add-1'", smoothed, ["a"], ["a"]),
-        ('expected "mean" or "pooled", got \'sum\'', summed, ["a", "b"]),
+        ("None or \"epsilon\", got 'add-1'", bleu, ["a"], ["a"], 1, "add-1"),
+        ("\"pooled\", got 'sum'", partial(self_bleu, aggregate="sum"), ["a", "b"]),
         ("prepared for orders up to 2, got max_order=3", bleu, ["a"], known, 3),
         ("Self-BLEU needs another sentence", self_bleu, one),
         ("at least 2 candidates", self_bleu_scores, ["a b"]),

@@ -1,7 +1,6 @@
 """Texts in quotes, with numbers or marks, of ids or in capitals: told at each door."""
 
 import re
-import warnings
 from functools import partial
 
 import pytest
@@ -10,22 +9,23 @@ from refusals import refused
 
 from qdtheory import text
 from qdtheory.commands.outputs import with_options
-from qdtheory.text.looks import odd_ends, tell, told_later, unlike
+from qdtheory.text.looks import odd_ends, told_later, unlike
 
 PLAIN = ["a cat sat .", "the dog ran .", "a bird in a tree .", "it 's 3:30 , he said ."]
 PLAIN = [f"{line[:-1]}{n} ." for n in range(5) for line in PLAIN]
 NUMBERED = [f"{n}. {line}" for n, line in enumerate(PLAIN, 1)]
 WRITTEN = {
-    'begin with " and end with "': [f'"he said "{line}""' for line in PLAIN],
-    "begin with ' and end with '": [f"'{line}'" for line in PLAIN],
-    "begin with [ and end with ]": [f"[{line}]" for line in PLAIN],
-    "begin with '<s>'": [f"<s>{line}" for line in PLAIN],
-    "end with '</s>'": [f"{line} </s>" for line in PLAIN],
-    "end with '<|endoftext|>'": [f"{line}<|endoftext|>" for line in PLAIN],
-    "begin with '-'": [f"- {line}" for line in PLAIN],
-    "begin with 'Answer:'": [f"Answer: {line}" for line in PLAIN],
-    "begin with a list number": NUMBERED,
-}
+    said: [form.format(line) for line in PLAIN]
+    for said, form in {
+        'begin with " and end with "': '"he said "{}""',
+        "begin with [ and end with ]": "[{}]",
+        "begin with '<s>'": "<s>{}",
+        "end with '</s>'": "{} </s>",
+        "end with '<|endoftext|>'": "{} <|endoftext|>",
+        "begin with '-'": "- {}",
+        "begin with 'Answer:'": "Answer: {}",
+    }.items()
+} | {"begin with a list number": NUMBERED}
 
 
 def looked_at(lines, **options):
@@ -39,21 +39,17 @@ def test_what_stands_at_the_ends_of_every_line_is_told_once(said, tmp_path):
     path.write_text("\n".join(WRITTEN[said]) + "\n", "utf-8")
     start = f"100% of the sentences of {path} {said}, which counts as text: take it off"
     with pytest.warns(text.TextWarning, match=re.escape(start)) as told:
-        corpus = text.read_corpus(path)
+        text.read_corpus(path)
     assert [x.filename for x in told] == [__file__]
     with pytest.warns(text.TextWarning, match=re.escape(f"this text {said}, ")):
-        text.bleu(WRITTEN[said], PLAIN)
-    assert 0 < text.bleu(corpus, PLAIN)[0] < 1
+        assert 0 < text.bleu(WRITTEN[said], PLAIN)[0] < 1
 
 
-@pytest.mark.parametrize("tokenizer", ["13a", "characters"])
-def test_a_mark_that_is_split_is_seen(tokenizer):
-    for said in ("end with '</s>'", "begin with a list number"):
-        (line,) = looked_at(WRITTEN[said], tokenizer=tokenizer)
-        assert line.startswith(f"100% of the sentences of x {said}")
-
-
-def test_marks_at_both_ends_are_told_each_and_are_no_brackets():
+def test_marks_that_are_split_or_at_both_ends_are_told_each_and_are_no_brackets():
+    for tokenizer in ("13a", "characters"):
+        for said in ("end with '</s>'", "begin with a list number"):
+            (line,) = looked_at(WRITTEN[said], tokenizer=tokenizer)
+            assert line.startswith(f"100% of the sentences of x {said}")
     lines = [f"[CLS] {line} [SEP]" for line in PLAIN]
     one, other = looked_at(lines)
     assert "begin with '[CLS]'" in one
@@ -61,7 +57,7 @@ def test_marks_at_both_ends_are_told_each_and_are_no_brackets():
     assert looked_at([line.split() for line in lines]) == (one, other)
 
 
-@pytest.mark.parametrize(("share", "told"), [(0.88, False), (0.92, True), (0.95, True)])
+@pytest.mark.parametrize(("share", "told"), [(0.88, False), (0.92, True)])
 def test_the_share_is_that_of_all_lines_with_a_token(share, told):
     lines = [f"{PLAIN[i % 20]}{' </s>' * (i % 100 < 100 * share)}" for i in range(2000)]
     found = looked_at([*lines, *[""] * 500])
@@ -74,11 +70,8 @@ def test_the_share_is_that_of_all_lines_with_a_token(share, told):
         PLAIN,
         ["he said hi."] * 9,  # a full stop on every line
         ["a </s>"] * 2,  # too few for a share
-        [f"{n}.5 litres" for n in range(9)],
-        ["3:30 , he said"] * 9,
-        ["' a b"] * 9,
+        *([line] * 9 for line in ("1.5 litres", "3:30 , he said", "' a b", '"')),
         [[5, 6, 1]] * 9,  # ids: 1 may be a full stop
-        ['"'] * 9,
     ],
 )
 def test_ordinary_text_gives_no_alarm(lines):
@@ -116,15 +109,13 @@ def test_strings_against_token_ids_are_refused(metric):
 def test_capitals_against_lower_case_are_told(metric):
     for way in (str.upper, str.capitalize):
         capitals = [*map(way, PLAIN)]
-        for ours, theirs in ((capitals, PLAIN), (PLAIN, capitals)):
-            said = "but for its case: lower-case both"
-            with pytest.warns(text.TextWarning, match=said):
-                metric(ours, theirs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric(PLAIN, PLAIN)
-        metric(capitals, capitals)
-        metric(text.as_corpus(capitals, lowercase=True), PLAIN)
+        for both in ((capitals, PLAIN), (PLAIN, capitals)):
+            with pytest.warns(text.TextWarning, match="for its case: lower-case both"):
+                metric(*both)
+    # Here a warning is an error.
+    metric(PLAIN, PLAIN)
+    metric(capitals, capitals)
+    metric(text.as_corpus(capitals, lowercase=True), PLAIN)
 
 
 def test_capitals_and_numerals_on_one_side_are_told_by_their_shares():
@@ -134,23 +125,16 @@ def test_capitals_and_numerals_on_one_side_are_told_by_their_shares():
     words = ("a", "cat", "2", *map(chr, range(98, 120)))
     (said,) = unlike(("5", "17", "3"), words, "x")
     assert said.startswith("100% of the words of x are numbers, and 4% of those of the")
-    alike = [(known, known[:9]), ((), (1, 2)), (("a",), ()), ((1, 2), (2, 3))]
-    alike += [((1, "a"), ("a", "b")), ((1, "a"), (1,)), (("1", "2"), ("1", "3"))]
+    alike = [(known, known[:9]), ((), (1, 2)), ((1, "a"), ("a",)), (("1",), ("1", "3"))]
     assert {unlike(*both) for both in alike} == {()}
 
 
 # --- reports and commands ------------------------------------------------------------
 
 
-def test_reports_name_the_text_that_is_refused():
-    one = partial(text.evaluate, max_order=1)
-    ids = "model: strings against token ids: 1 and 'a'"
-    told = "loud: no token is in the references too: 100% of the words"
-    refused(
-        ("'a' and 1 are never equal; decode the ids", text.bleu, ["a cat"], [[1, 2]]),
-        (ids, one, {"model": NUMBERS}, PLAIN),
-        (told, one, {"loud": ["A B", "B A", "B"]}, ["a b", "b a", "b"]),
-    )
+def test_a_report_names_the_text_that_is_refused():
+    said = "model: strings against token ids: 1 and 'a'"
+    refused((said, text.evaluate, {"model": NUMBERS}, PLAIN, 1))
 
 
 def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
@@ -158,24 +142,11 @@ def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
     path.write_text("\n".join(NUMBERED).lower(), "utf-8")
     loud = [line.upper() for line in NUMBERED]
     given = {"loud": loud, "ends": WRITTEN["end with '</s>'"]}
-    for how in ({}, {"empty": "skip"}):
-        found = text.evaluate(given, path, max_order=2, **how)
-        told = "the references begin with a list", "loud begin with a list number"
-        told = *told, "ends end with '</s>', which", "of the words of loud have capit"
-        for line, said in zip(found.warnings[:4], told, strict=True):
-            assert said in line
-        assert with_options(line).endswith("lower-case both (--lowercase)")
+    found = text.evaluate(given, path, max_order=2)
+    told = "the references begin with a list", "loud begin with a list number"
+    told = *told, "ends end with '</s>', which", "of the words of loud have capit"
+    for line, said in zip(found.warnings[:4], told, strict=True):
+        assert said in line
+    assert with_options(line).endswith("lower-case both (--lowercase)")
     low = text.evaluate(given, path, max_order=2, lowercase=True)
     assert not [line for line in low.warnings if "capitals" in line]
-
-
-def test_a_warning_names_the_line_that_called_and_can_be_an_error():
-    with pytest.warns(text.TextWarning) as told:
-        tell(["so"])
-    assert told[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", text.TextWarning)
-        with pytest.raises(text.TextWarning):
-            text.self_bleu(NUMBERED)
-        with told_later():
-            text.self_bleu(NUMBERED)

@@ -1,23 +1,25 @@
-"""Scores of several answers a prompt: by loops, exactly, and read from files."""
+"""Several answers a prompt: exact scores, files, tests over prompts and their plans."""
 
+import csv
 import gzip
 import inspect
 import io
 import json
 from collections import Counter
-from difflib import SequenceMatcher
 from functools import partial
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from scipy import stats
 
 from qdtheory import text
+from qdtheory.support.records import Estimate
 from qdtheory.text.prompt_files import read_prompts
-from qdtheory.text.prompt_kernels import kernel_name
+from qdtheory.text.prompt_report import moments
 
 KERNELS = ("exact match", "1-grams", "2-grams", "3-grams")
 
@@ -59,9 +61,8 @@ def test_scores_are_those_of_loops_over_pairs(kernel):
     found = [[x.quality, x.diversity, x.score] for x in one]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(report.scores["outputs"].T, expected, atol=1e-12)
-    means = [x.value for x in report["outputs"].values()]
+    means = [report["outputs"][metric].value for metric in report.metrics]
     assert means == pytest.approx(np.mean(expected, axis=0))
-    assert [*report["outputs"]] == [*report.metrics]
 
 
 def test_candidates_by_name_are_scored_on_their_own():
@@ -70,25 +71,16 @@ def test_candidates_by_name_are_scored_on_their_own():
     alone = text.evaluate_prompts(other, references)
     np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
     assert both.kernels == KERNELS[:3]
-    told = []
-    text.evaluate_prompts({"a": ours}, references, ["1-grams"], step=told.append)
-    assert told == ["1-grams of a"]
-
-
-def test_lower_case_and_tokenizer():
-    score = partial(text.kernel_score, ["It is.", "it is ."], ["IT IS."], "exact match")
-    assert (score(lowercase=True, tokenizer="13a").score, score().score) == (1, 0)
 
 
 @pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize("kind", [pd.Series, tuple, np.array, iter])
-def test_strings_and_lists_in_other_containers(kind):
+def test_strings_and_lists_in_other_containers():
     ours, real = prompts(0, [3, 3, 3]), prompts(1, [1] * 3)
     whole = text.evaluate_prompts(ours, real, ["2-grams"])
-    found = text.evaluate_prompts(kind(ours), [*map(kind, real)], "2-grams")
-    assert found == whole
-    one = text.kernel_score(kind(ours[0]), kind(real[0]))
-    assert one == text.kernel_score(ours[0], real[0])
+    one = text.kernel_score(ours[0], real[0])
+    for kind in (pd.Series, tuple, np.array, iter):
+        assert text.evaluate_prompts(kind(ours), [*map(kind, real)], "2-grams") == whole
+        assert text.kernel_score(kind(ours[0]), kind(real[0])) == one
 
 
 def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
@@ -105,8 +97,8 @@ def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
     assert len({*found}) == len(found)
     assert {of(**{x: y}).signature for x, y in same.items()} == {found[0]}
     assert of(["3-grams", "2-grams"]).signature == found[-1]
-    start = "prompts:3|outputs:4+|refs:1+|kernels:1-grams+2-grams+exact match|level:"
-    assert found[0].startswith(start)
+    score = partial(text.kernel_score, ["It is.", "it is ."], ["IT IS."], "exact match")
+    assert (score(lowercase=True, tokenizer="13a").score, score().score) == (1, 0)
 
 
 # -- kernels of users ----------------------------------------------------------------
@@ -114,27 +106,16 @@ def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
 OURS, REAL = ["a b c", "a b", "c d a"], ["a b d"]
 
 
-def by_length(texts, others):
-    return -np.abs([[len(x) - len(y) for y in others] for x in texts]) + 9.0
-
-
-def by_edits(texts, others):
-    """Minus the edit distance, row by row."""
-
-    def edits(one, other):
-        row = [*range(len(other) + 1)]
-        for i, x in enumerate(one, 1):
-            last, row[0] = row[0], i
-            for j, y in enumerate(other, 1):
-                last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
-        return -row[-1]
-
-    return [[edits(x.split(), y.split()) for y in others] for x in texts]
+def quartic(texts, others):
+    """No kernel, as squares of distances on a line are the most that has a map."""
+    return [[-(((len(x) - len(y)) / 4) ** 4) for y in others] for x in texts]
 
 
 def test_a_function_is_asked_for_all_texts_of_a_prompt_in_lists_of_its_own():
     # A distance on a line is of negative type, so minus it is a kernel of zero sums.
-    found = text.kernel_score(OURS, REAL, by_length)
+    found = text.kernel_score(
+        OURS, REAL, lambda a, b: [[9.0 - abs(len(x) - len(y)) for y in b] for x in a]
+    )
     assert found.quality == pytest.approx(9 - 2 / 3)
     assert found.diversity == pytest.approx(-(9 - 4 / 3))
 
@@ -144,23 +125,21 @@ def test_a_function_is_asked_for_all_texts_of_a_prompt_in_lists_of_its_own():
         return gram
 
     both = text.evaluate_prompts([OURS] * 2, [REAL] * 2, [same, "exact match"])
-    assert both.metrics[:2] == ("same quality", "same diversity")
-    scores = both.scores["outputs"]
-    np.testing.assert_array_equal(scores[:3], scores[3:])
+    assert both.metrics[0] == "same quality"
+    np.testing.assert_array_equal(*np.split(both.scores["outputs"], 2))
 
 
 def test_weights_of_an_indefinite_kernel_are_shown():
-    """Edit distance: the texts of the message have the square that it names."""
-    texts = ["a b", "b a", "a", "b", "a b a", "b b", ""]
-    with pytest.raises(ValueError, match="kernel by_edits is indefinite") as raised:
-        text.kernel_score(texts[:-1], texts[-1:], by_edits)
+    """The texts of the message have the square that it names."""
+    texts = ["a" * size for size in range(7)]
+    with pytest.raises(ValueError, match="kernel quartic is indefinite") as raised:
+        text.kernel_score(texts[:-1], texts[-1:], quartic)
     said = str(raised.value)
     shown = (x.split(" ", 1) for x in said.rpartition("real text: ")[2].split(", "))
     told = {x.strip("'"): float(weight) for weight, x in shown}
-    assert {*told} == {*texts}
     weights = np.array([told[x] for x in texts])
     assert weights.sum() == pytest.approx(0, abs=0.03)
-    square = weights @ np.array(by_edits(texts, texts)) @ weights
+    square = weights @ np.array(quartic(texts, texts)) @ weights
     named = float(said.partition("square of ")[2].partition(",")[0])
     assert square == pytest.approx(named, abs=0.1)
     assert square < 0
@@ -170,31 +149,20 @@ def test_kernels_that_are_none_are_refused():
     def score(kernel):
         return lambda: text.kernel_score(OURS, REAL, kernel)
 
-    def blocks(texts, others):
-        each = [[SequenceMatcher(None, x, y).ratio() for y in others] for x in texts]
-        return np.array(each) + [[len(x)] for x in texts]
-
-    def none(texts, others):
-        return None
+    def skewed(texts, others):
+        return [[len(x) + 0.5 * len(y) for y in others] for x in texts]
 
     expected = "kernel {}: expected 4 x 4 finite numbers"
     refused(
-        (expected.format("blocks"), score(blocks)),  # not symmetric
-        (expected.format("none"), score(none)),
+        (expected.format("skewed"), score(skewed)),
         (expected.format("<lambda>"), score(lambda a, b: np.full((4, 4), np.inf))),
         ("kernel <lambda> raised KeyError: 'a'", score(lambda a, b: {}["a"])),
-        ("kernel <lambda> raised ValueError", score(lambda a, b: "one")),
         ("got (4,), up to nan apart", score(lambda a, b: np.ones(4))),
-        *(
-            (f"{x} is indefinite", score(x))
-            for x in ("Self-BLEU", "BLEU-2", "ROUGE-L", "edit")
-        ),
-        *((f"{x} is not known; take exact match, 1-", score(x))
-          for x in ("ROUGE-1", "word2vec", "0-grams")),
-    )  # fmt: skip
-    with pytest.raises(ValueError, match=r"^outputs, prompt 'Why': kernel none"):
-        text.evaluate_prompts([OURS] * 2, [REAL] * 2, [none], prompts=["Why", "How"])
-    assert [*map(kernel_name, (np.outer, "12-grams"))] == ["outer", "12-grams"]
+        *((f"{x} is indefinite", score(x)) for x in ("Self-BLEU", "ROUGE-L", "edit")),
+        ("0-grams is not known; take exact match, 1-", score("0-grams")),
+    )
+    with pytest.raises(ValueError, match=r"^outputs, prompt 'Why': kernel skewed"):
+        text.evaluate_prompts([OURS] * 2, [REAL] * 2, [skewed], prompts=["Why", "How"])
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -202,33 +170,21 @@ def test_what_is_bad_is_told():
     ours, real = [["a", "b"]] * 3, [["a"]] * 3
     evaluate, score = text.evaluate_prompts, text.kernel_score
     few = "expected two prompts or more, each with references and outputs of each"
-    named = partial(evaluate, [["a"], ["a", "b"]], real[:2], prompts=["Why", "How"])
     refused(
         ("outputs: expected 2 or more, got 1", score, ["a"], ["a"]),
-        ("references: expected 1 or more, got 0", score, ["a", "b"], []),
-        ("outputs {'a': 3, 'b': 2}", evaluate, {"a": ours, "b": ours[:2]}, real),
         (few, evaluate, ours[:1], real[:1]),
         ("got 2, references of 3", partial(evaluate, prompts=["x", "y"]), ours, real),
-        ("a, prompt 1: outputs: expected 2", evaluate, {"a": [*ours[:1], ["x"], []]},
-         real),
-        ("prompt 'Why': outputs: expected 2", named),
-        ("prompt 2: references: expected 1", evaluate, ours, [*real[:2], []]),
+        ("a, prompt 1: outputs: expected", evaluate, {"a": [ours[0], ["x"], []]}, real),
         ("kernels: expected some", evaluate, ours, real, ["1-grams", "1-grams"]),
-        ("tokenizer: expected", partial(score, tokenizer="bpe"), ["a", "b"], ["a"]),
         ("level: expected", partial(evaluate, level=95), ours, real),
     )  # fmt: skip
     texts, strings = "expected for each prompt a list", "expected a list of strings"
     split = partial(score, tokenizer=lambda x: (c for c in x))
     refused(
-        (f"outputs: {strings}, got 'a b'", score, "a b", ["a"]),
-        ("strings, got [None]", score, ["a" * 99, None, "b"], ["a"]),
         (f"{strings}, got {{'a'", score, {"a": 1, "b": 2}, ["a"]),
-        (f"references: {strings}, got {{'a'}}", score, ["b", "c"], {"a"}),
         ("expected a list of tokens, got generator", split, ["a", "b"], ["a"]),
-        ("prompt 0: outputs: expected a list", evaluate, ["a b", "a", "c"], real),
         ("got 'a'; put it in a list", evaluate, ours, ["a", "b", "c"]),
         (f"b: {texts} of texts", evaluate, {"b": "a b"}, real),
-        (f"references: {texts}", evaluate, ours, "real.jsonl"),
         error=TypeError,
     )
 
@@ -284,16 +240,12 @@ def test_references_in_a_file_of_their_own_and_other_names_of_fields():
 @pytest.mark.usefixtures("as_a_user", "folder")
 def test_a_bad_line_is_told_by_its_file_and_number():
     files = {
-        "less.jsonl": lines(ROWS[1:2]),
         "twice.jsonl": lines([*ROWS, ROWS[0]]),
-        "bare.jsonl": lines([{"prompt": "Why?", "outputs": ["a", "b"]}]),
         "broken.jsonl": lines(ROWS) + '{"prompt": "When?"',
         "empty.jsonl": "",
         "five.jsonl": lines(ROWS[0] | {"prompt": x} for x in "ABCDE"),
     }
-    system = "Answer the question in one short sentence, and be kind. " * 2
-    long = (row | {"prompt": system + row["prompt"]} for row in ROWS)
-    for name, content in (files | {"long.jsonl": lines(long)}).items():
+    for name, content in files.items():
         Path(name).write_text(content)
 
     def read(*files, **fields):
@@ -307,20 +259,202 @@ def test_a_bad_line_is_told_by_its_file_and_number():
     missing, strings = "prompts of one.jsonl are missing", "expected a list of strings"
     refused(
         (f"{second}: outputs: expected 2 or more, got 1", read(outputs=["a"])),
-        (f"{second}: references: expected 1 or more", read(references=[])),
         (f"{second}: other references of 'How?' than one", read(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
-        (f"less.jsonl: {missing}", read_prompts, ["one.jsonl"], "less.jsonl"),
         ("missing: 'A', 'B', 'C' and 2 more", read("five.jsonl", "one.jsonl")),
         (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
-        ("bare.jsonl, line 1: no field 'references'", read("bare.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
-        ("be kind. Why?', 'Answer the question", read("long.jsonl", "one.jsonl")),
         ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
     )
-    refused(
-        (f"{second}: outputs: {strings}, got 'a b'", read(outputs="a b")),
-        (f"{second}: outputs: {strings}, got [1", read(outputs=[1, 2])),
-        error=TypeError,
-    )
+    listed = f"{second}: outputs: {strings}, got [1", read(outputs=[1, 2])
+    refused(listed, error=TypeError)
     refused(("lost.jsonl", read_prompts, ["lost.jsonl"]), error=FileNotFoundError)
+
+
+# -- tests over prompts ---------------------------------------------------------------
+
+
+def world(num_prompts, rng):
+    """The laws of 64 answers to some prompts, most of them of a few answers."""
+    return rng.dirichlet(np.full(64, 0.1), num_prompts)
+
+
+def sharper(laws, power=1.6):
+    laws = laws**power
+    return laws / laws.sum(axis=1, keepdims=True)
+
+
+def drawn(laws, number, rng):
+    """Answers to each prompt, as texts."""
+    cuts = laws.cumsum(axis=1)[:, None, :] / laws.sum(axis=1)[:, None, None]
+    answers = (rng.random((len(laws), number, 1)) > cuts).sum(axis=2)
+    return [[str(x) for x in row] for row in answers.tolist()]
+
+
+def trial(num_prompts, number, seed, power=1.6, kernels=("exact match",)):
+    """Candidates that draw from P and from P^power, against one answer of P."""
+    rng = np.random.default_rng(seed)
+    laws = world(num_prompts, rng)
+    ours, other = drawn(laws, number, rng), drawn(sharper(laws, power), number, rng)
+    both, real = {"P": ours, "sharper": other}, drawn(laws, 1, rng)
+    return text.evaluate_prompts(both, real, kernels)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return trial(300, 8, 0, kernels=("exact match", "1-grams"))
+
+
+def test_the_test_is_a_paired_t_test(report):
+    found = report.compare("P", "sharper", "exact match")
+    one, other = (report.scores[name][2] for name in ("P", "sharper"))
+    expected = stats.ttest_rel(one, other)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    ends = expected.confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx([*ends])
+    assert found.effect == pytest.approx(expected.statistic / np.sqrt(300))
+    turned = report.compare("sharper", "P", "exact match")
+    assert found.closer == turned.closer == "P"
+    assert turned.difference.value == -found.difference.value
+    # The same scores, as exact match of one token is its relative frequency.
+    assert report.compare("P", "sharper").kernel == "1-grams"
+    assert report.compare("P", "sharper").p_value == pytest.approx(found.p_value)
+
+
+def test_scores_that_are_equal_but_for_rounding_tell_nothing_and_are_both_the_highest():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
+        sides = {"a": ours, "b": [row[::-1] for row in ours]}
+        report = text.evaluate_prompts(sides, [["a b c"]] * 3)
+        for test in report.comparisons:
+            assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
+            assert test.closer is None
+            assert np.isinf(test.plan()[5].apart)
+        assert [row[-1][1] for row in report.cells().values()] == ["*", "*"]
+    # Scores that are 0 but for rounding.
+    halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
+    near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
+    assert near.compare("a", "b").p_value == 1
+
+
+def test_one_difference_for_all_prompts_tells_nothing():
+    """Also one that only rounding varies: of 1/7 in different sums."""
+    real = [["a b c d e f g"], ["p q r s t u v"]] * 3
+    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * 6}
+    for kernel in ("exact match", "1-grams"):
+        found = text.evaluate_prompts(sides, real, kernel).compare("a", "b")
+        assert found.difference.value > 0.1
+        assert np.isnan([found.p_value, found.effect]).all()
+        assert found.closer is None
+        assert str(found).startswith("Nothing is told of a and b by")
+
+
+def test_variances_within_a_prompt_are_unbiased():
+    """Enumerated: zeta of Hoeffding, and with them the variance at other numbers."""
+    rng = np.random.default_rng(2)
+    features, p = rng.normal(size=(3, 2)), np.array([0.5, 0.3, 0.2])
+    gram, real = features @ features.T, [0, 2]
+    near = gram[:, real].mean(axis=1)
+    h = near[:, None] + near - gram
+    mean = p @ h @ p
+    zeta = np.array([p @ (h @ p) ** 2 - mean**2, p @ h**2 @ p - mean**2])
+    for k in (2, 3, 4, 5):
+        samples = np.array([*product(range(3), repeat=k)])
+        rows = [moments(gram[np.ix_([*x, *real], [*x, *real])], k) for x in samples]
+        chances, found = p[samples].prod(axis=1), np.array(rows)
+        if k > 3:
+            assert chances @ found[:, 3:] == pytest.approx(zeta)
+        assert chances @ found[:, 2] == pytest.approx(mean)
+        variance = chances @ found[:, 2] ** 2 - mean**2
+        expected = (4 * (k - 2) * zeta[0] + 2 * zeta[1]) / (k * (k - 1))
+        assert variance == pytest.approx(expected)
+
+
+def test_variances_at_other_numbers_of_outputs_follow_hoeffding():
+    report = trial(200, 6, 1)
+    found, spreads = report.compare("P", "sharper"), [*report.spreads.values()]
+
+    def noise(k):
+        """Of both candidates, for given prompts."""
+        both = ((4 * (k - 2) * a + 2 * b) / (k * (k - 1)) for ((a, b),) in spreads)
+        return sum(x.mean() for x in both)
+
+    own = found.difference.standard_error**2 * 200
+    expected = {k: own - noise(6) + noise(k) for k in (2, 4, 6, 8, 16, 32)}
+    assert found.variances == pytest.approx(expected)
+
+
+def test_few_outputs_plan_for_their_own_number_only():
+    assert [*trial(100, 3, 0).compare("P", "sharper").plan()] == [3]
+    # Of unequal numbers, some of them fewer, none is; else all, for the fewest too.
+    sides = {"a": [["1", "2"], ["3"] * 9], "b": [["1", "3"], ["2", "3"]]}
+    uneven = text.evaluate_prompts(sides, [["1"], ["3"]], "exact match")
+    assert uneven.compare("a", "b").plan() == {}
+    rng = np.random.default_rng(0)
+    laws = world(50, rng)
+    sides = {"a": drawn(laws, 9, rng), "b": drawn(laws, 5, rng)}
+    mixed = text.evaluate_prompts(sides, drawn(laws, 1, rng)).compare("a", "b")
+    assert [*mixed.plan()] == [2, 4, 5, 8, 16, 32]
+    assert mixed.num_outputs == 5
+    assert (np.diff([*mixed.variances.values()]) <= 0).all()
+
+
+@pytest.mark.parametrize("power", [0.5, 0.95])
+def test_a_plan_has_its_power_by_the_noncentral_t(power):
+    """And without one prompt in 50, it has less."""
+    for effect in (0.03, 0.2, 0.5, 1.0):
+        d = Estimate(effect, effect - 0.1, effect + 0.1, 0.05)
+        known = "a", "b", "exact match", d, effect, 0.01, 100, 8, {8: 1.0}, 0.95
+        test = text.PromptComparison(*known)
+        size = test.plan(power)[8]
+
+        def chance(n, effect=effect):
+            critical = stats.t.ppf(0.975, n - 1)
+            return stats.nct.sf(critical, n - 1, effect * np.sqrt(n))
+
+        assert chance(size.apart) > power - 0.005
+        assert chance(min(size.apart - 1, size.apart * 0.98)) < power + 0.005
+        assert size.low <= size.apart <= size.high
+        assert np.isinf(size.high) == (effect < 0.1)
+    assert test.plan(0.001)[8].apart <= test.plan(0.02)[8].apart  # chance alone
+    refused(("power: expected a number between 0 and 1", test.plan, 1.2))
+
+
+def test_every_format_holds_the_same_numbers(report):
+    rows, told = [*csv.DictReader(report.to_csv().splitlines())], report._plain()
+    assert told == json.loads(report.to_json())
+    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][-1]]
+    for row, line in zip(rows, report.to_frame().to_dict("records")):
+        name, metric = row["candidate"], row["metric"]
+        value = report[name][metric].value
+        found = told["candidates"][name][metric]["value"], line["value"]
+        assert [float(row["value"]), *found] == [value] * 3
+    for row, x, found in zip(rows[12:], report.comparisons, told["comparisons"]):
+        assert row["metric"] == f"{x.kernel} score"
+        assert float(row["p_value"]) == found["p_value"] == x.p_value
+        assert found["plan"]["8"]["apart"] == x.plan()[8].apart
+    shown = [report.to_text(200), report.to_markdown(), report._repr_html_()]
+    for form in shown:
+        for cells in report.cells().values():
+            assert all(cell in form.replace("*", "") for cell, _ in cells)
+    assert report.conclusions[0].startswith("P is closer than sharper to what people w")
+
+
+def test_unknown_names_are_told(report):
+    refused(("expected two candidates", report.compare, "P", "P"))
+    refused(
+        ("no kernel is called '3-grams'", report.compare, "P", "sharper", "3-grams"),
+        error=KeyError,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(("num_prompts", "number"), [(100, 2), (300, 4), (100, 8)])
+def test_the_level_is_that_of_the_test(num_prompts, number):
+    """Two candidates of one law, 1,000 times: .05 has a deviation of .007."""
+    seeds = ([5, num_prompts, seed] for seed in range(1000))
+    tests = (trial(num_prompts, number, seed, power=1) for seed in seeds)
+    told = np.mean([x.compare("P", "sharper").p_value < 0.05 for x in tests])
+    assert 0.03 <= told <= 0.07

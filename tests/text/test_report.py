@@ -1,4 +1,4 @@
-"""Reports: the same numbers in every format, in tables, planes and a page."""
+"""Reports: numbers in every format, two candidates compared, and sizes planned."""
 
 import csv
 import io
@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import chain
 
@@ -14,25 +15,290 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models import MODEL, REAL
+from lab.corpora import every_metric
+from referees.corpus_metrics import without_each_group
 from refusals import refused
+from scipy import stats
 
 from qdtheory.support.layout import printable
 from qdtheory.support.records import Estimate
-from qdtheory.text import evaluate
+from qdtheory.text import as_corpus, evaluate, plan
+from qdtheory.text.comparison import compare
 from qdtheory.text.report import COLUMNS, Report, with_margin
 from qdtheory.text.tables import csv_table, latex_table, markdown_table, plain_table
 
 
+def texts(rng, size, weights):
+    words = np.array([*"abcdef"])[: len(weights)]
+    p = np.array(weights) / sum(weights)
+    return [" ".join(rng.choice(words, rng.integers(3, 7), p=p)) for _ in range(size)]
+
+
+FLAT, STEEP = (1, 1, 1, 1, 1, 1), (9, 3, 1, 1, 1, 1)
+
+
 @pytest.fixture(scope="module")
-def found():
-    return evaluate({"model": MODEL, "half": MODEL[:30]}, REAL, max_order=2)
+def report():
+    rng = np.random.default_rng(0)
+    sizes = {"flat": (80, FLAT), "steep": (60, STEEP), "again": (80, FLAT)}
+    corpora = {name: as_corpus(texts(rng, *how)) for name, how in sizes.items()}
+    real = as_corpus(texts(rng, 90, FLAT))
+    return evaluate(corpora, real, max_order=2), corpora | {"real": real}
+
+
+@pytest.fixture
+def found(report):
+    return report[0]
+
+
+# --- two compared -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("steep", {}), ("again", {"paired": True}), ("steep", {"fixed": True})],
+)
+def test_intervals_by_leaving_out_groups(report, name, how):
+    """Of each candidate, or of pairs, and of the references that both share.
+
+    By pseudo-values: error and Welch's degrees are those of means of 20.
+    """
+    found, corpora = report
+    one, other, real = (corpora[x] for x in ("flat", name, "real"))
+    metrics = every_metric(real, 2)
+    groups = map(without_each_group, (one, other))
+    rests = [np.array([metrics(x).ravel() for x in some]) for some in groups]
+    against = [every_metric(x, 2) for x in without_each_group(real)]
+    theirs = np.array([m(one).ravel() - m(other).ravel() for m in against])
+    theirs[:, :2] = 0  # BLEU is of all references
+    left_out = [rests[0] - rests[1]] if "paired" in how else rests
+    left_out += [theirs] * ("fixed" not in how)
+    pseudo = [19 * x.mean(axis=0) - 19 * x for x in left_out]
+    errors = np.array([x.var(axis=0, ddof=1) / 20 for x in pseudo])
+    degrees = errors.sum(axis=0) ** 2 / (errors**2).sum(axis=0) * 19
+    margin = stats.t.ppf(0.975, degrees) * np.sqrt(errors.sum(axis=0))
+    ours = compare(found, "flat", name, **how)
+    value = metrics(one).ravel() - metrics(other).ravel()
+    np.testing.assert_allclose(ours.difference.value, value, atol=1e-12)
+    told = ours.difference.high - ours.difference.value
+    some = np.isfinite(told)
+    np.testing.assert_allclose(told[some], margin[some], rtol=1e-9, atol=1e-12)
+    for metric in np.array(ours.metrics)[~some]:
+        assert np.isnan([found[x][metric].low for x in ("flat", name)]).any(), metric
+    assert some.sum() >= 8
+    assert ("these references in 2-grams" in str(ours)) == ("fixed" in how)
+
+
+def test_the_sum_of_a_compatible_pair_is_the_test(found):
+    """CND is minus twice CR + NRR / 2, and its error at most that of the two alone."""
+    for one, other in (("flat", "steep"), ("again", "flat"), ("steep", "again")):
+        ours = compare(found, one, other)
+        value = dict(zip(ours.metrics, ours.difference.value))
+        error = dict(zip(ours.metrics, ours.difference.standard_error))
+        for n in "12":
+            cr, nrr, both = f"CR-{n}", f"NRR-{n}", f"CND-{n}"
+            total = value[cr] + value[nrr] / 2
+            assert value[both] == pytest.approx(-2 * total, abs=1e-12)
+            assert 0 < error[both] <= (2 * error[cr] + error[nrr]) * (1 + 1e-12)
+            assert ours.closer(cr, nrr) == ours.better(both)
+
+
+def test_a_text_is_not_better_than_itself():
+    rng = np.random.default_rng(1)
+    own = texts(rng, 40, STEEP)
+    found = evaluate({"one": own, "copy": own}, texts(rng, 40, FLAT), max_order=2)
+    for paired in (False, True):
+        ours = compare(found, "one", "copy", paired=paired)
+        np.testing.assert_array_equal(ours.difference.value, 0)
+        assert {ours.better(name) for name in ours.metrics} == {None}
+    high = ours.difference.high
+    assert (high[~np.isnan(high)] == 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_user")  # hundreds of calls
+def test_the_closer_one_is_so_over_references_too():
+    """Two candidates whose words differ: with few references, those decide the error.
+
+    The interval of a difference covers in 84 of 100 runs or more, but for 1e-5. With
+    the references held fixed it does in fewer than half.
+    """
+    rng = np.random.default_rng(3)
+    law = np.full((3, 30), 1.0)
+    law[1, :10], law[2, 10:20], law[0, 20:] = 9, 9, 3
+    p, a, b = law / law.sum(axis=1, keepdims=True)
+    exact = a @ a - b @ b - 2 * p @ (a - b)
+    hits = np.zeros(2)
+    for _ in range(100):
+        sizes = (1000, a), (1000, b), (100, p)
+        *some, real = (rng.choice(30, (size, 6), p=q).tolist() for size, q in sizes)
+        found = evaluate(dict(zip("ab", some)), real, max_order=1)
+        i = found.metrics.index("CND-1")
+        for k, fixed in enumerate((False, True)):
+            told = found.compare("a", "b", fixed=fixed).difference
+            hits[k] += told.low[i] <= exact <= told.high[i]
+    assert hits[0] >= 84
+    assert hits[1] <= 60
+
+
+# --- what is said -----------------------------------------------------------------
+
+
+def test_a_report_says_who_is_closer_than_whom():
+    rng = np.random.default_rng(5)
+    laws = {"steep": STEEP, "flat": FLAT, "again": FLAT, "odd": (1, 1, 1, 1, 9, 90)}
+    some = {name: texts(rng, 300, law) for name, law in laws.items()}
+    real = texts(rng, 300, FLAT)
+
+    def said(max_order, *names, **more):
+        given = {name: some[name] for name in names} | more
+        found = evaluate(given, real, max_order=max_order)
+        return found, found.conclusions[0], found.conclusions[2]
+
+    _, who, _ = said(1, *laws)
+    assert "flat or again is closer to real text than steep, then odd in 1-" in who
+    found, who, _ = said(2, "flat", "again")
+    assert ": none is shown to be closer to real text in 1-, 2-grams (" in who
+    assert found.compare("flat", "again").sentences(2)[0].startswith("Neither is shown")
+    # What was copied takes no part, and is named.
+    _, who, lacking = said(2, "steep", copy=real)
+    assert who.startswith("Nothing is said to be closer to real text: there are no two")
+    assert "copy depends on the references" in lacking
+    found, who, _ = said(2, "steep", "flat", copy=real)
+    assert ": flat is closer to real text than steep in 1-, 2-grams (" in who
+    first, second = found.compare("steep", "flat").sentences(2)
+    assert first.startswith("flat is closer to real text in 2-grams: the 95% interval")
+    assert "flat has more " in first
+    assert second == found.compare("flat", "steep").sentences(2)[1]
+
+
+def test_groups_are_apart_only_if_each_of_one_is_shown_closer_than_each_of_the_other():
+    """By hand: a and c are apart, but b can be told from neither."""
+    value, sd = {"a": 0.0, "b": 1.0, "c": 2.0}, {"a": 0.1, "b": 2.0, "c": 0.1}
+    rest = np.linspace(-1, 1, 20) / np.sqrt(19 * np.linspace(-1, 1, 20).var())
+    scores = {x: Estimate(*np.full((4, 1), value[x])) for x in value}
+    left_out = {x: value[x] + sd[x] * rest[:, None] for x in value}
+    real_left_out = {x: np.full((20, 1), value[x]) for x in value}
+    many, none = dict.fromkeys(value, 20), dict.fromkeys(value, 0)
+    known = ("CND-1",), scores, many, none, 20, 0, (), "", left_out, real_left_out, ()
+    report = Report(*known)
+    assert report.compare("a", "c").better("CND-1") == "a"
+    assert "none is shown to be closer" in report.conclusions[0]
+    apart, scores = left_out | {"b": left_out["a"]}, scores | {"b": scores["a"]}
+    who, _, lacking = replace(report, left_out=apart, scores=scores).conclusions
+    assert "a or b is closer to real text than c in 1-grams" in who
+    assert lacking == "Nothing is missing, and nothing is seen to have leaked."
+
+
+# --- a choice of metrics ----------------------------------------------------------
+
+
+def test_chosen_metrics_keep_their_numbers(found):
+    of_three = "Self-BLEU-1 Self-BLEU-2 CR-1 CR-2 distinct-2"
+    choices = {"CND BLEU-2": "BLEU-2 CND-1 CND-2", "self_bleu dist-2,cr": of_three}
+    for asked, kept in choices.items():
+        some, kept = found.choose(*asked.split()), kept.split()
+        assert [*some.metrics] == kept
+        columns = [found.metrics.index(metric) for metric in kept]
+        for name in found:
+            assert {**some[name]} == {metric: found[name][metric] for metric in kept}
+            for rests in ("left_out", "real_left_out"):
+                expected = getattr(found, rests)[name][:, columns]
+                np.testing.assert_array_equal(getattr(some, rests)[name], expected)
+        assert some.signature == found.signature
+    told = "Which is closer to real text is not told: CND is not among the metrics."
+    assert some.conclusions[0] == told
+
+
+# --- how many sentences are needed ------------------------------------------------
+
+LAWS = np.ones((3, 30))
+LAWS[0, 20:], LAWS[1, :10], LAWS[2, 10:20] = 1.2, 2, 1.6
+LAWS /= LAWS.sum(axis=1, keepdims=True)
+
+
+def pilot(size, seed, max_order=1):
+    """Two candidates and the references, of independent words."""
+    rng = np.random.default_rng(seed)
+    real, one, other = (rng.choice(30, (size, 6), p=p).tolist() for p in LAWS)
+    return evaluate({"one": one, "other": other}, real, max_order)
+
+
+def test_errors_that_fall_as_the_root_of_the_size_are_as_long_as_was_asked():
+    """With as many sentences the difference is so many errors away, by its interval."""
+    report = pilot(4000, 0, 2)
+    found = plan(report, "one", "other", power=0.9, within=0.05)
+    rates = {f"{kind}-{n}" for kind in ("CR", "NRR", "CND") for n in (1, 2)}
+    assert {*found} == rates | {"BLEU-2", "distinct_1000-2"}  # no word of 30 is new
+    ours = compare(report, "one", "other")
+    for metric, needed in found.items():
+        shrunk = np.sqrt(4000 / (needed.apart - 1)), np.sqrt(4000 / needed.apart)
+        i, d = ours.metrics.index(metric), ours.difference
+        margin, error = d.high[i] - d.value[i], d.standard_error[i]
+        for x, sign in zip(shrunk, (-1, 1)):
+            # The chance that an interval of this half width leaves 0 out, on one side.
+            away = (abs(d.value[i]) - x * margin) / (x * error)
+            assert sign * (stats.norm.cdf(away) - 0.9) >= -1e-9, metric
+        assert needed.low <= needed.apart <= needed.high
+        # The shorter interval is told by the larger of two shares.
+        each = [report[name][metric] for name in ("one", "other")]
+        share = max((x.high - x.low) / 2 / abs(x.value) for x in each)
+        assert needed.within == np.ceil(4000 * (share / 0.05) ** 2)
+
+
+def test_what_may_be_no_difference_has_no_upper_end():
+    few = pilot(60, 3)
+    found = plan(few, "one", "other")
+    assert np.isfinite(found["CR-1"].low)
+    assert np.isinf(found["CR-1"].high)
+    assert plan(few, "one", "other", fixed=True)["CND-1"].apart < found["CND-1"].apart
+    tables = "scores", "left_out"
+    same = {x: dict.fromkeys(few, getattr(few, x)["one"]) for x in tables}
+    assert np.isinf(plan(replace(few, **same), "one", "other")["NRR-1"].apart)
+
+
+# --- bad input --------------------------------------------------------------------
+
+
+def test_bad_input(found, as_a_user):
+    compared, chosen = found.compare, found.choose
+    both, again = compared("flat", "steep"), pilot(60, 1)
+    planned = partial(plan, again, "one", "other")
+    uneven = replace(again, sizes={"one": 60, "other": 61})
+    refused(
+        ("no candidate is called 'x'; ther", compared, "flat", "x"),
+        ("no metric is called 'BLEU'", found["flat"].__getitem__, "BLEU"),
+        error=KeyError,
+    )
+    beaten = [("CR-2", "NRR-1"), ("NRR-2", "CR-2")]
+    untold = "{} with {} cannot tell which is closer"
+    there = "no metric is called 'BLUE'; there are BLEU, Self-BLEU, CR, NRR, CND, dist"
+    refused(
+        ("two candidates, got ", compared, "flat", "flat"),
+        ("got 80 and 60", partial(compared, paired=True), "flat", "steep"),
+        ("level: expected a", partial(planned, level=2)),
+        *((untold.format(*x), both.closer, *x) for x in beaten),
+        (there, chosen, "CND", "BLUE"),
+        ("with n-grams up to 2", chosen, "BLEU-3"),
+        ("power: expected a number between 0 and 1, got 80", planned, 80),
+        ("within: expected a number between 0 and 1, got 0", planned, 0.8, 0),
+        ("samples of one size, got 60 and 61", plan, uneven, "one", "other"),
+        ("an order of the report, [1, 2], got 4", found.plot, 4),
+    )
+    refused(
+        ("report: expected a Report, as evaluate returns, got a ", compare, {}, 1, 2),
+        ("expected the name of a candidate, got [", compared, ["a"], "b"),
+        error=TypeError,
+    )
+
+
+# --- every format -----------------------------------------------------------------
 
 
 def test_every_format_holds_the_same_numbers(found):
     told = json.loads(found.to_json())
     rows, frame = [*csv.DictReader(io.StringIO(found.to_csv()))], found.to_frame()
-    assert len(rows) == 2 * len(found.metrics)
+    assert len(rows) == 3 * len(found.metrics)
     assert tuple(frame.columns) == tuple(rows[0]) == COLUMNS
     for row, line in zip(rows, frame.to_dict("records"), strict=True):
         name, metric = row["candidate"], row["metric"]
@@ -45,38 +311,27 @@ def test_every_format_holds_the_same_numbers(found):
             of_json = np.nan if entry[key] is None else entry[key]
             each = scores[found.metrics.index(metric)], float(row[key]), line[key]
             np.testing.assert_equal([*each, of_json], [value] * 4)
-    assert told["candidates"]["half"]["sentences"] == 30
-    assert told["references"] == 60
+    assert told["candidates"]["steep"]["sentences"] == 60
+    assert told["references"] == 90
     for form in ("text", "markdown", "html"):
         shown = getattr(found, f"to_{form}")().replace("*", "")
         for cell, _ in chain.from_iterable(found.cells().values()):
             assert cell in shown
-    page = found.to_html()
     for said in ("warnings", "conclusions", "methods", "signature"):
         value = getattr(found, said)
-        assert told[said] == (value if isinstance(value, str) else [*value])
-        for line in [value] if isinstance(value, str) else value:
-            assert escape(line) in page
+        lines = [value] if isinstance(value, str) else [*value]
+        assert told[said] in (value, lines)
+        assert all(escape(line) in found.to_html() for line in lines)
 
 
-def test_names_that_are_not_there_are_told_with_those_that_are(found):
-    refused(
-        ("no candidate is called 'x'; there are model, half", found.__getitem__, "x"),
-        ("no metric is called 'BLEU'", found["model"].__getitem__, "BLEU"),
-        error=KeyError,
-    )
-    refused(("an order of the report, [1, 2], got 4", found.plot, 4))
-
-
-@pytest.mark.parametrize(
-    ("form", "missing", "said"),
-    [("frame", "pandas", "pandas: pip install pandas"),
-     ("html", "matplotlib", '"qdtheory[plot]"')],
-)  # fmt: skip
-def test_a_package_that_is_missing_is_named(found, monkeypatch, form, missing, said):
-    for module in (missing, f"{missing}.pyplot"):
+def test_a_package_that_is_missing_is_named(found, monkeypatch):
+    for module in ("pandas", "matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    refused((said, getattr(found, f"to_{form}")), error=ModuleNotFoundError)
+    refused(
+        ("pandas: pip install pandas", found.to_frame),
+        ('"qdtheory[plot]"', found.to_html),
+        error=ModuleNotFoundError,
+    )
 
 
 # --- cells ------------------------------------------------------------------------
@@ -101,15 +356,10 @@ def hand_made(metric, **intervals):
         ((0.98, 0.94, 1), "0.98 ±0.04"),  # clipped above, or below
         ((-2.3456e-6, -4.3456e-6, -0.3456e-6), "-2e-06 ±2e-06"),
         ((7.2209e-6, 7.1e-6, 7.3418e-6), "7.22e-06 ±1.2e-07"),
-        ((1e-20, 0, 1e-20), "0 ±0"),
-        ((1 / 3, 1 / 3, 1 / 3), "0.3333 ±0"),
         ((-0.0001, -0.3, 0.3), "0.0 ±0.3"),
-        ((-1.5, -2, 3), "-2 ±4"),
         ((20.999999999996, 20.999999999992, 21), "21 ±4e-12"),  # as distinct_1000-1
         ((21 - 7e-15, 21 - 14e-15, 21), "21 ±0"),  # the last place of a number of 21
-        ((0.25, 0.25 - 3e-10, 0.25), "0.25 ±3e-10"),
         ((-0.0, np.nan, np.nan), "0 ±?"),
-        ((0.012345, np.nan, np.nan), "0.0123 ±?"),
         ((np.nan, np.nan, np.nan), "? ±?"),
     ],
 )
@@ -156,7 +406,6 @@ def test_a_report_is_drawn_with_its_intervals(found):
     for figure, n in ((found.plot(), 2), (found.plot(1), 1)):
         names = (("CR", "NRR"), ("BLEU", "Self-BLEU"))
         for ax, (quality, diversity) in zip(figure.axes, names, strict=True):
-            assert ax.get_xlabel() == f"quality, {quality}-{n}"
             for name, drawn in zip(found, ax.containers, strict=True):
                 assert drawn.get_label() == name
                 x, y = found[name][f"{quality}-{n}"], found[name][f"{diversity}-{n}"]
@@ -174,11 +423,10 @@ def test_a_report_is_drawn_with_its_intervals(found):
 def test_the_page_needs_no_other_file_and_shows_what_looks_like_markup(found):
     name = "<script>alert(1)</script>&"
     tables = "scores", "sizes", "empty", "left_out", "real_left_out"
-    given = {x: {name: y["model"]} for x in tables for y in [getattr(found, x)]}
+    given = {x: {name: getattr(found, x)["flat"]} for x in tables}
     renamed = replace(found, **given, warnings=("two < three",))
     page = renamed.to_html()
-    assert page == renamed.to_html()
-    for said in ("two < three", name, "References: 60 sentences, 0 empty"):
+    for said in ("two < three", name, "References: 90 sentences, 0 empty"):
         assert escape(said) in page
     assert all(f">{metric}<" in page for metric in found.metrics)
     assert not re.search(r"<(script|link|img|iframe)|(href|src)=.(?!#)", page)
