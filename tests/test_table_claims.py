@@ -678,7 +678,7 @@ def implied_bleu(paper, orders, rounding=0.0):
 
 
 def bleu_falls_or_not():
-    """By one more word, whatever was rounded: in the preprint never, in print always."""
+    """By one word more, whatever was rounded: not in the preprint, always in print."""
     for paper, orders, sign in (("li2020-preprint", (4, 5), 1), ("li2020", (3, 4), -1)):
         low, high = (implied_bleu(paper, orders, x * sign) for x in (-5e-4, 5e-4))
         yield from (low[:, 1] - high[:, 0]) * sign
