@@ -67,7 +67,7 @@ NAMES = [*FORMULAS]
 
 
 @pytest.mark.claim("N6.1")
-@pytest.mark.parametrize(("f", "g"), zip(NAMES[::2], NAMES[1::2]))
+@pytest.mark.parametrize(("f", "g"), [*zip(NAMES[::2], NAMES[1::2])])
 def test_a_witness_gains_by_the_formulas_in_numpy(f, g):
     witness = qd.check_compatibility(separable(f, g)).witness
     (p, q), of_f, of_g = (
