@@ -5,7 +5,7 @@ Where QDTHEORY_DATA names the folder of the corpora, samples of models are too.
 
 import os
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -263,11 +263,8 @@ def test_what_costs_more_depends_on_the_metric_and_its_embedder():
     assert swap > drop > 0
     lsa = load("embedders").latent_semantics(script.sentences()[-5000:], 64, 5)
     for embed, low, high in ((corpora.embed, -np.inf, 1.5), (lsa, 2, np.inf)):
-
-        def squared(x, embed=embed, aim=embed(references)):
-            return corpora.frechet_distance(embed(x), aim) ** 2
-
-        topics, drop, swap = rises(squared)
+        distance = partial(corpora.frechet_distance, embed(references))
+        topics, drop, swap = rises(lambda x, f=embed, d=distance: d(f(x)) ** 2)
         assert 0 < swap < 0.6 * drop
         assert low < topics / drop < high
 
