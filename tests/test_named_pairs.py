@@ -81,20 +81,6 @@ def test_a_witness_gains_by_the_formulas_in_numpy(f, g):
     np.testing.assert_allclose(stated, gains, rtol=1e-6)
 
 
-@pytest.mark.claim("N6.1")
-@pytest.mark.parametrize("n", range(1, 5))
-def test_a_divergence_is_the_gap_of_the_weighted_sum(n):
-    f, g = (f"1 - (1 - x)**{m}" for m in (n, n + 1))
-    a = qd.check_compatibility(separable(f, g)).alpha
-    assert a == pytest.approx((n + 1) / (n + 2), rel=1e-12)
-    for p, q in np.random.default_rng(n).dirichlet([1.0] * 6, (50, 2)):
-        psi = [a * x @ score(n, p) + (1 - a) * score(n + 1, x).sum() for x in (p, q)]
-        # F with F' = f, and its gap above the tangent at P.
-        area_p, area_q = (x + (1 - x) ** (n + 1) / (n + 1) for x in (p, q))
-        gap = a * (area_q - area_p - score(n, p) * (q - p)).sum()
-        assert 0 < gap == pytest.approx(psi[0] - psi[1], abs=1e-14)
-
-
 @pytest.mark.claim("N6.2")
 @pytest.mark.parametrize("n", range(1, 6))
 def test_distinct_texts_fit_bleu(n):

@@ -52,26 +52,6 @@ def test_density_coverage_and_recall_are_those_of_prdc(n, k, dimension):
     assert ours == pytest.approx(by_package(real, model, k), abs=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.claim("N25.25")
-def test_a_row_of_the_table_is_made_anew_by_prdc():
-    """Plain sentences in thirds have the same density, and tilted ones more of both."""
-    script, found = load("make_hubs"), []
-    points = next(x for _, x in script.features() if x.shape[1] == 16)
-    for lot in points[2000:].reshape(script.LOTS, -1, 16):
-        real, others = np.split(lot, [2000])
-        thirds = [by_package(real, x, 5)[:2] for x in np.split(others, 3)]
-        kept = tilted(others, points[:2000], 5, 0.5, np.random.default_rng(25))
-        more = by_package(real, others[kept][:2000], 5)[:2]
-        found.append([*np.mean(thirds, axis=0), *(more - np.mean(thirds, axis=0))])
-    density, coverage, *more = np.mean(found, axis=0)
-    row = TABLE.query("dimension == 16 and n == 2000 and k == 5").set_index("tilt")
-    assert density == pytest.approx(row["density"][0], rel=1e-5)
-    assert coverage == pytest.approx(row["coverage"][0], abs=0.002)
-    assert more[0] == pytest.approx(row["density"][0.5] - row["density"][0], abs=0.01)
-    assert more[1] == pytest.approx(row["gain"][0.5], abs=0.003)
-
-
 @pytest.mark.claim("N25.26")
 @pytest.mark.parametrize(("n", "m", "k"), [(4, 4, 1), (5, 3, 2), (3, 5, 1)])
 def test_real_against_real_over_all_splits_is_a_fraction(n, m, k):

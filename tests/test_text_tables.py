@@ -1,13 +1,7 @@
-"""Tables of metrics of texts made anew, by counting or on other sentences.
+"""Tables of metrics of texts made anew, by counting or on other sentences."""
 
-Where QDTHEORY_DATA names the folder of the corpora, samples of models are too.
-"""
-
-import os
 from collections import Counter
 from functools import cache, partial
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,20 +15,9 @@ from scripts import script as load
 from qdtheory import text
 from qdtheory.text import as_corpus, bleu, cnd, ms_jaccard, self_bleu
 
-DATA = os.environ.get("QDTHEORY_DATA")
 table = cache(frame)
 DAMAGES = "mode collapse", "word dropout", "word swap"
 EMBEDDERS = "MiniLM", "LSA", "LSTM"
-
-
-def rates(candidates, references):
-    """CR and NRR of bigrams by hand."""
-    q, p = (
-        Counter(g for text in corpus for g in pairwise(text))
-        for corpus in (candidates, references)
-    )
-    cr = sum(count * p[g] for g, count in q.items()) / q.total() / p.total()
-    return cr, -sum(count**2 for count in q.values()) / q.total() ** 2
 
 
 def jaccard(candidates, references, max_order):
@@ -51,24 +34,6 @@ def jaccard(candidates, references, max_order):
 
 
 # --- the noise family, samples of models, rows of real text -------------------------
-
-
-@pytest.mark.skipif(not DATA, reason="set QDTHEORY_DATA to the folder of the corpora")
-@pytest.mark.parametrize("system", ["Real", "MLE", "TextGAN"])
-def test_model_samples_are_scored_anew_by_counting(system):
-    measure, folder = load("make_model_samples"), Path(DATA or "")
-    files = {k: f"model_samples/{x}.txt" for k, x in measure.MODELS.items()}
-    files["Real"] = "texygen/image_coco.txt"
-    train, read = (
-        list(measure.read(folder, files[x], seed=1)) for x in ("Real", system)
-    )
-    half = len(train) // 2
-    candidates = train[half:] if system == "Real" else read[:half]
-    found = *rates(candidates, train[:half]), jaccard(candidates, train[:half], 2)[1]
-    rows = frame("model_samples.csv").query("references == 'train' and order == 2")
-    listed = rows[rows.system == system].set_index("metric").value
-    # Six digits are written.
-    assert found == pytest.approx([*listed[["CR", "NRR", "MS-Jaccard"]]], rel=1e-5)
 
 
 def real_row(min_count, candidates, corpus="IMDB"):
@@ -185,23 +150,6 @@ def test_damaged_texts_are_measured_anew_one_metric_at_a_time():
         }.items():
             expected = measured(damage, name).loc[strength, 0]
             assert found == pytest.approx(expected, rel=1e-4)  # 5 digits
-
-
-@pytest.mark.slow
-def test_distances_and_a_reverse_score_are_measured_anew():
-    script, size = load("make_sensitivity"), load("make_reverse_scores").SIZE
-    references, samples = script.damaged(script.SIZE, script.SIZE, 1)
-    lsa = load("make_topics").latent_semantic_analysis()
-    for name, embed in {"MiniLM": corpora.embed, "LSA": lsa}.items():
-        both = map(embed, (samples["mode collapse", 0.8], references))
-        expected = measured("mode collapse", f"Frechet {name}").loc[0.8, 1]
-        assert corpora.frechet_distance(*both) == pytest.approx(expected, rel=1e-3)
-    # A fitted model's last digits depend on the machine.
-    references, samples = script.damaged(size, size, 1)
-    score = corpora.reverse_lm_score(samples["word dropout", 1.0], references, seed=1)
-    rows = frame("reverse_scores.csv").query("damage == 'word dropout' and repeat == 1")
-    expected = rows.set_index("strength").per_token[1.0]
-    assert score.per_token.value == pytest.approx(expected, rel=1e-2)
 
 
 @pytest.mark.claim("N15.18")
