@@ -310,12 +310,12 @@ def test_chance_of_being_found_keeps_its_digits(number):
     found = qd.pairs.single_token_bleu_pair(number, 1).f
     for x in (0.0, 1e-300, 1e-9, 1e-3, 0.3, 0.7, 1.0):
         exact = 1 - (1 - Fraction(x)) ** number
-        slope = number * (1 - Fraction(x)) ** (number - 1)
+        slope = float(number * (1 - Fraction(x)) ** (number - 1))
         # A power of 1 - x repeats the rounding of its base `number` times.
-        ends = {"rtol": 8 * EPS, "atol": number * EPS * float(1 - exact)}
-        np.testing.assert_allclose(found(x), float(exact), **ends)
-        ends = {"rtol": 2 * (number + 4) * EPS, "atol": 1e-300}
-        np.testing.assert_allclose(jax.grad(found)(x), float(slope), **ends)
+        near = number * EPS * float(1 - exact)
+        assert float(found(x)) == pytest.approx(float(exact), rel=8 * EPS, abs=near)
+        near = pytest.approx(slope, rel=2 * (number + 4) * EPS, abs=1e-300)
+        assert float(jax.grad(found)(x)) == near
 
 
 @pytest.mark.claim("N0.1", "N0.2")

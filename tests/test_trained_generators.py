@@ -1,6 +1,5 @@
 """Rows of the tables of trained generators, made anew by the library or by hand."""
 
-import itertools
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -567,27 +566,6 @@ def test_texts_are_drawn_and_the_loss_has_the_slope_of_its_formula():
     assert float(setting().nats(model(), tokens)) == pytest.approx(nll, rel=1e-12)
 
 
-@pytest.mark.slow
-def test_rewards_are_the_mean_over_all_completions():
-    """Only two words of 100 are ever drawn, so that the last two can be listed."""
-    model = lstm(25, 100, 4, 1.5)
-    model = replace(model, output_biases=model.output_biases.at[2:].set(-1e3))
-    tokens = setting().sample(model, jax.random.key(26), 64)[:2]
-    weights, number = jax.random.normal(jax.random.key(32), (20,)), 500
-    worth, noise = (lambda x: jax.nn.sigmoid(x @ weights)), load("make_reward_noise")
-    found = jax.jit(lambda key: noise.rewards(worth, model, tokens, key, number))
-    found = np.asarray(found(jax.random.key(27)))
-    for (text, earned), rest in itertools.product(zip(tokens, found), (1, 2)):
-        ends = np.array(list(itertools.product((0, 1), repeat=rest)))
-        given = np.tile(text[: 20 - rest], (len(ends), 1))
-        texts = jnp.asarray(np.hstack([given, ends]))
-        chance, value = jax.nn.softmax(model.log_probability(texts)), worth(texts)
-        mean = chance @ value
-        error = np.sqrt(chance @ (value - mean) ** 2 / number)
-        assert 0 < abs(earned[19 - rest] - mean) < 4 * error
-    np.testing.assert_allclose(found[:, -1], worth(tokens), rtol=1e-12)
-
-
 def test_weights_of_maligan_and_the_divergence_of_cot():
     gans, tokens = (
         load("make_oracle_gans"),
@@ -603,18 +581,3 @@ def test_weights_of_maligan_and_the_divergence_of_cot():
     expected = (jnp.exp(log_q) * (log_q - log_m)).sum(axis=2).mean()
     found = gans.divergence(model(), mediator, tokens)
     assert float(found) == pytest.approx(float(expected), rel=1e-12)
-
-
-def test_ranks_of_the_published_judges(monkeypatch):
-    """Cosines with (1, 0) and (0, 2) add up to 1, 1 and the root of 2."""
-    published = load("make_published_gans")
-    of_text = jnp.array([[1.0, 0], [0, 1], [1, 1], [0, 2]])
-    monkeypatch.setattr(published, "features", lambda d, x, key: of_text[x[:, 0]])
-    texts, references = jnp.array([[0], [1], [2]]), jnp.array([[0], [3]])
-    for gamma in (1.0, 0.5):
-        worth = np.exp(gamma * np.array([1, 1, np.sqrt(2)]))
-        found = published.rank_worth({}, texts, references, gamma=gamma)
-        np.testing.assert_allclose(found, worth / worth.sum())
-        real = jnp.array([1, 0, 0])
-        loss = published.rank_loss({}, texts, real, references, None, gamma)
-        assert float(loss) == pytest.approx(gamma * ((1 + np.sqrt(2)) / 2 - 1))
