@@ -136,11 +136,10 @@ def test_other_oracles_share_the_trends(seed):
 
 
 @pytest.mark.claim("N19.8")
-@pytest.mark.parametrize("pair", ["CR2-SE", "BS-1"])
-def test_family_rows_are_models_that_beat_p_by_enumeration(pair):
+def test_family_rows_are_models_that_beat_p_by_enumeration():
     rows = GROWTH.query("method == 'family' and family != '' and length in (2, 3)")
     rows = rows.query("vocab_size == 4 and references == 2 and candidates == 3")
-    rows = rows.query("sigma == 1 and pair == @pair")
+    rows = rows.query("sigma == 1 and pair == 'BS-1'")
     assert len(rows)
     for row in rows.itertuples():
         space = qd.TextSpace(vocab_size=4, lengths=int(row.length))
@@ -148,14 +147,9 @@ def test_family_rows_are_models_that_beat_p_by_enumeration(pair):
         end = np.full(p.size, 1 / p.size) if row.family == "noise" else p == p.max()
         share = float(row.share)
         q = (1 - share) * power(p, float(row.beta)) + share * end
-        own = [diversity(score, x) for x in (q, p)]
-        gain = quality(score, q - p, p)
-        if pair == "CR2-SE":
-            q_2, p_2 = (np.asarray(space.ngram_distribution(x, 2)) for x in (q, p))
-            gain, own = (q_2 - p_2) @ p_2, [float(qd.entropy(x)) for x in (q, p)]
         # The share has six digits.
-        assert gain == pytest.approx(row.qdisc, abs=1e-5)
-        assert own[0] >= own[1] - 1e-5
+        assert quality(score, q - p, p) == pytest.approx(row.qdisc, abs=1e-5)
+        assert diversity(score, q) >= diversity(score, p) - 1e-5
 
 
 @pytest.mark.claim("N19.10")

@@ -365,14 +365,12 @@ def test_another_number_of_references_lets_a_model_win(n):
     ("quality", "diversity", "same"),
     [
         ("ll-nrr", None, qd.LL_NRR),
-        (qd.LL_NRR, None, qd.LL_NRR),
         ("log(x)", "-x**2", qd.LL_NRR),
         ("LL", lambda x: -(x**2), qd.LL_NRR),
         (qd.functions.LL, "-x*x", qd.LL_NRR),
         (lambda x: x, qd.functions.SE, qd.CR_SE),
         (partial(lambda a, x: a * x, 1.0), "SE", qd.CR_SE),
         (P, "SE", qd.CR_SE),
-        (P.tolist(), qd.functions.SE, qd.CR_SE),
         (lambda q, p: q @ p, lambda q: -(q @ q), qd.CR_NRR),
         (lambda q, p, scale=1.0: scale * (q @ p), lambda q: -(q @ q), qd.CR_NRR),
     ],
@@ -389,12 +387,10 @@ def test_misspelt_pairs_are_refused(as_a_user):
         ("must be at least 1", qd.pairs.distinct_k_pair, 5, 0),
         ("no pair is called 'LL-XX'; there are LL-SE", given_pair, "LL-XX"),
         ("a formula, or the name of a metric, needs another", given_pair, "log(x)"),
-        ("y is not allowed", given_pair, "log(y)", "x"),
         ("write log(x)**2 or log(x**2)", given_pair, "log x^2", "x"),
         ("shape (N,), got shape ()", given_pair, 3, "SE"),
         ("got shape (0,)", given_pair, [], "SE"),
         ("got nan for text 1", given_pair, [1.0, np.nan], "SE"),
-        ("got inf for text 0", given_pair, [np.inf, 1.0], "SE"),
     )
     refused(
         ("leave the diversity out", given_pair, qd.LL_SE, "x"),

@@ -96,7 +96,6 @@ def test_a_text_that_is_never_real_has_d_zero():
         ("u*log(u)", "log(D/(1 - D)) - 1"),
         ("-log(u)", "D/(1 - D)"),
         ("(1 - sqrt(u))**2", "sqrt(D/(1 - D)) - 1"),
-        ("(u - 1)**2", "2 - 2*(1 - D)/D"),
         (lambda u: u * jnp.log(u), "log(D/(1 - D)) - 1"),
     ],
 )
@@ -114,29 +113,13 @@ def test_each_divergence_has_its_reward(phi, rho):
 @pytest.mark.claim("N20.8")
 @pytest.mark.parametrize("name", REWARDS)
 def test_kl_never_rises_along_the_flow_with_an_optimal_discriminator(name):
-    starts = np.exp(rng().normal(scale=2, size=(300, 2, 6)))
+    """d KL(P, Q)/dt = -sum P q'/Q, wherever the flow is."""
+    starts = np.exp(rng().normal(scale=2, size=(20_000, 2, 6)))
     q, p = np.moveaxis(starts / starts.sum(axis=-1, keepdims=True), 1, 0)
-    rho = jax.jit(REWARDS[name].of_discriminator)
-
-    def rate(q):
-        rewards = np.asarray(rho(p / (p + q)))
-        fastest = np.abs(rewards).max(axis=1, keepdims=True)
-        return q * (rewards - (q * rewards).sum(axis=1, keepdims=True)), fastest
-
-    def kl(q):
-        return (p * np.log(p / q)).sum(axis=1)
-
-    for _ in range(60):
-        slope, fastest = rate(q)
-        # d KL(P, Q)/dt = -sum P q'/Q; sums of six terms, rounding relative to them.
-        terms = p * slope / q
-        assert (terms.sum(axis=1) >= -1e-13 * np.abs(terms).sum(axis=1)).all()
-        # Steps short against the fastest rate: u rho'(u) is at most 2 |rho| or 1.
-        step = 0.1 / (1 + 2 * fastest)
-        after = q + step * rate(q + step / 2 * slope)[0]
-        after = after / after.sum(axis=1, keepdims=True)
-        assert (kl(after) <= kl(q) + 1e-12).all()
-        q = after
+    rewards = np.asarray(REWARDS[name].of_discriminator(p / (p + q)))
+    terms = p * (rewards - (q * rewards).sum(axis=1, keepdims=True))
+    # Sums of six terms, rounding relative to them.
+    assert (terms.sum(axis=1) >= -1e-13 * np.abs(terms).sum(axis=1)).all()
 
 
 @pytest.mark.claim("N20.3")
@@ -203,7 +186,6 @@ def test_of_the_named_rewards_the_logit_alone_is_a_pair(name):
     ("formula", "divergence", "pair"),
     [
         ("0.5*log(D) - 0.5*log(1 - D)", "1/2 KL(Q, P)", "1/2 LL + 1/2 SE"),
-        ("3*D - 2", "3 KL(P, M)", None),
         ("2*(D/(1-D))**2", "2 (sum P^2/Q - 1)", None),
         ("sqrt(D)", None, None),
         ("(D - 1/2)**3", None, None),  # it rises but at one point, where it is flat
@@ -234,7 +216,6 @@ def test_a_reward_is_written_as_people_write(said):
     assert found | {"reward": ""} == named | {"reward": ""}
 
 
-@pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     half, zero, third = [0.5, 0.5], [1.0, 0.0], [0.2, 0.3, 0.5]
     everywhere, smooth = "p must be positive every", "smooth for every D in (0, 1)"
@@ -252,10 +233,12 @@ def test_bad_input():
         ("<lambda> falls, at D = 1 ", given_reward, lambda d: d * (1 - d)),
         (" falls, at D = ", reward_of_divergence, "log(u)"),
         ("the proofs need a formula of D", check_reward, given_reward(jnp.sqrt)),
-        ("sin is not allowed", check_reward, "sin(D)"),
-        (smooth, given_reward, "|D - 1/2|"),
         (smooth, check_reward, "log|D - 1/2|"),
         ("phi is without absolute values", reward_of_divergence, "|u - 1|"),
+        ("scores must be finite", truths, [1.0, -np.inf], "SE", [1.0]),
+        ("prices must be positive", truths, SCORES, "SE", [0.0]),
+        ("prices must be positive", truths, SCORES, "SE", []),
+        ("concave", truths, SCORES, "x**2", [1.0]),
     )
     refused(
         ("expected a reward, ", given_reward, 3),
@@ -297,13 +280,3 @@ def test_pass_at_1_against_pass_at_k():
     # The answers' own frequencies are not among the family.
     pair = qd.ConcavePair(lambda p: jnp.asarray(right), pass_at_10)
     assert qd.check_compatibility(pair, right).compatible is False
-
-
-@pytest.mark.usefixtures("as_a_user")
-def test_bad_scores_and_prices_are_refused():
-    refused(
-        ("scores must be finite", truths, [1.0, -np.inf], "SE", [1.0]),
-        ("prices must be positive", truths, SCORES, "SE", [0.0]),
-        ("prices must be positive", truths, SCORES, "SE", []),
-        ("concave", truths, SCORES, "x**2", [1.0]),
-    )

@@ -43,11 +43,6 @@ def precise_and_less_complete():
     return sum(nll < 0), sum((nll < 0) & (recall > 0))
 
 
-def more_bleu():
-    x = gan("bleu", 128)
-    return (x[SIX].gt(x.MLE, axis=0).sum(axis=1) >= 4).sum()
-
-
 def lacking():
     """Of the frontier, as a share of KL(Q, P), which no model exceeds."""
     rows = table("generators.csv")
@@ -57,7 +52,6 @@ def lacking():
 OF_GANS = [
     ("N22.13", lambda: in_order(B, "MLE", MALI, SEQ, "rank"), (14, 34, 37, 5)),
     ("N22.14", precise_and_less_complete, (95, 92)),
-    ("N22.14", more_bleu, 48),
     ("N22.15", lacking, 0, 1),
 ]
 
@@ -130,12 +124,9 @@ OF_AUTOENCODERS = [
     ("N23.16", behind_word_dropout, UP, INF),
     ("N23.17", lambda: [*map(gaussian_beyond_spherical, ("nll", "js"))], UP, INF),
     ("N23.18", lambda: ranks_agree("oracle_nll", "read_bleu"), 0.5, INF),
-    ("N23.18", lambda: ranks_agree("oracle_nll", "read_nll"), -INF, -0.5),
     ("N23.19", lambda: beyond_vaes("nll"), UP, INF),
     ("N23.20", lambda: beyond_vaes("oracle_nll"), UP, INF),
-    ("N23.20", lambda: beyond_vaes("oracle_nll", 1, "greedy"), UP, INF),
     ("N23.20", lambda: [over_real(x)[AE].min() for x in ("drawn", "greedy")], UP, INF),
-    ("N23.21", lambda: beyond_vaes("read_nll", -1), UP, INF),
     ("N23.21", lambda: [*map(beyond_vaes, ("read_bleu", "read_accuracy"))], UP, INF),
 ]
 
@@ -143,18 +134,19 @@ OF_AUTOENCODERS = [
 # --- tuned_generators.csv, protocol.csv, training_noise.csv -------------------------
 
 
-def wins(metric, sampled):
-    """P-values of how often each model has the best mean."""
-    rows = table("protocol.csv").query("metric == @metric and sampled == @sampled")
-    x = rows.pivot(index="oracle", columns="model", values="mean")
-    first = x.idxmax(axis=1) if metric == "bleu" else x.idxmin(axis=1)
-    for name in ("MLE", "SeqGAN-reinforce", "SeqGAN-step"):
-        yield binomtest(int((first == name).sum()), len(first), 1 / 3).pvalue
+def wins(metric):
+    """P-values of how often each model has the best mean, of texts drawn or not."""
+    rows = table("protocol.csv").query("metric == @metric")
+    for _, each in rows.groupby("sampled"):
+        x = each.pivot(index="oracle", columns="model", values="mean")
+        first = x.idxmax(axis=1) if metric == "bleu" else x.idxmin(axis=1)
+        for name in ["SeqGAN-reinforce"] if metric == "bleu" else x.columns:
+            yield binomtest(int((first == name).sum()), len(first), 1 / 3).pvalue
 
 
 OF_SEARCHES = [
-    ("N22.17", lambda: [[*wins("bleu", x)][1] for x in ("no", "yes")], 0, 1e-4),
-    ("N22.17", lambda: [*wins("js", "no"), *wins("js", "yes")], 0.01, 1),
+    ("N22.17", lambda: wins("bleu"), 0, 1e-4),
+    ("N22.17", lambda: wins("js"), 0.01, 1),
 ]
 
 
@@ -186,14 +178,12 @@ def ranks_as_printed():
 
 OF_FOUR = [
     ("N22.33", lambda: printed_correlations("123", "MSJ4", "FBD"), 0.935, 0.945),
-    ("N22.33", lambda: printed_correlations("123", "NLL", "FBD"), 0.805, 0.815),
     ("N22.36", ranks_as_printed, (1 - 1e-9, 1 - 1e-9, 0.8 - 1e-9), INF),
 ]
 
 
 # --- on SeqGAN's oracle: Oracle-NLL, NLL and entropy of a run by step, a row a seed --
 
-LOG_V = np.log(5000)
 REWARDS = "constant", "uniform"
 STEPS = range(25, 201, 25)
 
@@ -270,21 +260,10 @@ def cot():
     return -np.polyfit(range(len(x)), x, 1)[0], x[-1] - gans("MLE", 5)[0, 0]
 
 
-def logs(name=""):
-    rows = table("published_logs.csv").query("phase == 'adversarial'")
-    return rows[rows.log.str.startswith(name)]
-
-
 def seqgans_log_is_reached():
-    found = logs("SeqGAN").set_index("step").oracle_nll
-    yield from (found[50] - noise(run, 50)[:, 0].max() for run in REWARDS)
-
-
-def cold_as_the_logs():
-    """How much worse in real text and in entropy than the start."""
-    last = logs().groupby("log").oracle_nll.last()
-    cold = [ours("temperature", t) for t in (50, 60, 70, 80, 90)]
-    return (same_nll(cold, last) - ours("MLE", 120)[1:, None]) * [[1], [-1]]
+    rows = table("published_logs.csv").query("log.str.startswith('SeqGAN')")
+    log = rows[rows.phase == "adversarial"].set_index("step").oracle_nll[50]
+    return [log - noise(run, 50)[:, 0].max() for run in REWARDS]
 
 
 def judges(run):
@@ -313,14 +292,12 @@ def from_the_best_epoch():
 OF_REWARDS = [
     ("N21.13", beaten_by_centred_rewards, 0, 1 / 32),
     ("N21.18", lambda: baseline()[0][baseline()[1].argmin(axis=0)], 5),
-    ("N21.18", lambda: LOG_V - baseline()[1].min(axis=0), 0.8, INF),
     ("N21.14", cheaper_than_a_temperature, 0.1, INF),
     ("N21.15", seqgan_against_rewards, 0, 1 / 32),
     ("N21.16", maligan, UP, INF),
     ("N21.17", cot, UP, INF),
     ("N21.19", seqgans_log_is_reached, UP, INF),
     ("N21.20", lambda: ours("MLE", 120) - noise("MLE", 120)[0], -1e-4, 1e-4),
-    ("N21.20", cold_as_the_logs, 0.3, INF),
     ("N21.21", lambda: judges("D"), (0.99, UP), (1, 0.01)),
     ("N21.22", lambda: trade("SeqGAN"), UP, INF),
     ("N21.23", lambda: trade("RankGAN"), UP, INF),
@@ -573,7 +550,6 @@ OF_SAMPLES = [
     ("N10.38", firsts_and_lasts, 1),
     ("N10.40", lambda: len(rankings()), 1),
     ("N10.41", lambda: [ends(-scores("MS-Jaccard", n)) for n in ORDERS], (0, 0, 6)),
-    ("N10.41", lambda: [*map(ends, lm_scores("candidates", "per_text"))], (0, 0, 6)),
     ("N10.42", likelier_than_real_text, (0, 0, 0, 0, 1, 1, 1)),
     ("N10.43", agreement, UP, INF),
     ("N10.44", turned_round, UP, INF),
