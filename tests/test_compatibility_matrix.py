@@ -85,10 +85,8 @@ def test_ticks_are_where_scores_and_gradients_cancel():
     others = ROWS[ROWS.verdict != "compatible"]
     assert len(others) == 3 * (192 + 278)
     assert {*others.verdict} == {"incompatible"}
-    tested = others[others.basis != ""]
-    assert (tested[["quality_gain", "diversity_gain"]].astype(float) > 1e-13).all(
-        axis=None
-    )
+    gains = others[others.basis != ""][["quality_gain", "diversity_gain"]]
+    assert gains.min().min() > 1e-13
     # Of qualities two are equal, and both have the same partner.
     pairs = combinations(sorted(u), 2)
     equal = {x for x in pairs if 1 - correlation(p, u[x[0]], u[x[1]]) < 1e-12}

@@ -331,10 +331,8 @@ def test_cnd_is_least_near_1_unless_texts_are_learnt_by_heart(n):
 @settings(max_examples=6)
 def test_no_sweep_passes_the_real_distribution_in_cr_and_nrr(seed):
     """CR of P is at least that of any model of equal NRR; texts of one length."""
-    p, model = (
-        without_end(seed, 2.0, 4).probabilities(SPACE),
-        without_end(seed + 1, 2.0, 4),
-    )
+    real, model = (without_end(s, 2.0, 4) for s in (seed, seed + 1))
+    p = real.probabilities(SPACE)
     for t, a in product(1.5 ** np.linspace(-3, 4, 15), MAPS.values()):
         q_n, p_n = a @ model.probabilities(SPACE, t), a @ p
         # As diverse: Cauchy and Schwarz.

@@ -147,11 +147,8 @@ def test_the_score_itself_ascends_kl_to_the_mixture_and_its_odds_the_likelihood(
 @settings(max_examples=10)
 def test_a_softmax_over_the_batch_has_one_mean_and_odds_of_e_at_most(seed, size):
     rng = np.random.default_rng(seed)
-    features, references = (
-        rng.gamma(0.1, size=(size, 1, 6)),
-        rng.gamma(0.1, size=(4, 6)),
-    )
-    rewards = softmax(cosine(features, references).mean(axis=1))
+    features, references = (rng.gamma(0.1, size=(n, 6)) for n in (size, 4))
+    rewards = softmax(cosine(features[:, None], references).mean(axis=1))
     assert np.mean(rewards) == pytest.approx(1 / size, rel=1e-12)
     assert max(rewards) <= np.e * min(rewards)
 

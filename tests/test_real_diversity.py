@@ -194,12 +194,10 @@ def test_slopes_of_density_and_coverage_by_listing_all_draws():
     drawn = np.array([*product(range(5), repeat=m)])
     held = inside[:, drawn].sum(axis=2)
     both = np.array([held.sum(axis=0) / (k * m), (held > 0).mean(axis=0)])
-    v = m * ((1 - inside @ p) ** (m - 1) @ inside) / 4
+    u, v = inside.sum(axis=0) / k, m * ((1 - inside @ p) ** (m - 1) @ inside) / 4
     for move in (np.eye(5) - p)[:3]:
         slope = slope_along(lambda q: both @ q[drawn].prod(axis=1), p, move)
-        assert slope == pytest.approx(
-            [inside.sum(axis=0) / k @ move, v @ move], abs=1e-8
-        )
+        assert slope == pytest.approx([u @ move, v @ move], abs=1e-8)
 
 
 # --- averages -----------------------------------------------------------------------

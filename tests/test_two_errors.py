@@ -373,11 +373,9 @@ def test_references_of_their_own_weaken_a_simulated_correlation(multiple):
 
 @pytest.mark.claim("N26.14")
 def test_a_loud_rare_text_as_a_fraction():
-    K, base = (
-        [[2, 1, 0], [1, 2, 0], [0, 0, 200]],
-        np.array([Fraction(7, 10), Fraction(3, 10), Fraction(0)]),
-    )
-    p = Fraction(99, 100) * base + np.array([0, 0, Fraction(1, 100)])
+    K, tenth = [[2, 1, 0], [1, 2, 0], [0, 0, 200]], Fraction(1, 10)
+    base, rare = np.array([7, 3, 0]) * tenth, np.array([0, 0, 10]) * tenth
+    p = Fraction(99, 100) * base + Fraction(1, 100) * rare
     for n in (2, 5):
         assert squared_by_words(K, p, n) == squared_by_formula(K, p, n)
     loud, quiet = (float(squared_by_formula(K, x, 100)) for x in (p, base))
