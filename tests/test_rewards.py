@@ -231,7 +231,6 @@ def test_bad_input():
         (smooth, given_reward, lambda d: 1 / (d - 0.5) ** 2),
         ("falls, at D = 0.75 for one", given_reward, "D*(1 - D)"),
         ("<lambda> falls, at D = 1 ", given_reward, lambda d: d * (1 - d)),
-        (" falls, at D = ", reward_of_divergence, "log(u)"),
         ("the proofs need a formula of D", check_reward, given_reward(jnp.sqrt)),
         (smooth, check_reward, "log|D - 1/2|"),
         ("phi is without absolute values", reward_of_divergence, "|u - 1|"),
