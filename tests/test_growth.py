@@ -140,6 +140,7 @@ def test_family_rows_are_models_that_beat_p_by_enumeration():
     rows = GROWTH.query("method == 'family' and family != '' and length in (2, 3)")
     rows = rows.query("vocab_size == 4 and references == 2 and candidates == 3")
     rows = rows.query("sigma == 1 and pair == 'BS-1'")
+    assert len(rows)
     for row in rows.itertuples():
         space = qd.TextSpace(vocab_size=4, lengths=int(row.length))
         p, score = oracle(space, int(row.seed), 1.0, size=32), listed_bleu(space, 1)
