@@ -257,7 +257,7 @@ def test_the_gap_near_the_real_distribution(seed):
     for axis in range(3):
         below = p.sum(axis=tuple(range(axis + 1, 3)), keepdims=True)
         log_next = np.log(below / below.sum(axis=axis, keepdims=True))
-        s += log_next - (np.exp(log_next) * log_next).sum(axis=axis, keepdims=True)
+        s = s + log_next - (np.exp(log_next) * log_next).sum(axis=axis, keepdims=True)
     p, s = p.ravel(), s.ravel()
     c = np.cov(np.array([s, np.log(p)]), aweights=p, ddof=0)
     law, gaps = (c[0, 0] - c[0, 1] ** 2 / c[1, 1]) / 2, []

@@ -187,7 +187,6 @@ def test_of_the_named_rewards_the_logit_alone_is_a_pair(name):
     [
         ("0.5*log(D) - 0.5*log(1 - D)", "1/2 KL(Q, P)", "1/2 LL + 1/2 SE"),
         ("2*(D/(1-D))**2", "2 (sum P^2/Q - 1)", None),
-        ("sqrt(D)", None, None),
         ("(D - 1/2)**3", None, None),  # it rises but at one point, where it is flat
     ],
 )
@@ -216,6 +215,7 @@ def test_a_reward_is_written_as_people_write(said):
     assert found | {"reward": ""} == named | {"reward": ""}
 
 
+@pytest.mark.usefixtures("as_a_user")
 def test_bad_input():
     half, zero, third = [0.5, 0.5], [1.0, 0.0], [0.2, 0.3, 0.5]
     everywhere, smooth = "p must be positive every", "smooth for every D in (0, 1)"
