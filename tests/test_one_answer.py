@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import sympy
 from lab import metrics
-from scipy.optimize import minimize, minimize_scalar
+from models import power
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import norm, ttest_1samp
 from scripts import frame
 from scripts import script as load
@@ -49,61 +50,48 @@ def listed(laws):
         yield places, prod(law[i] for law, i in zip(laws, places))
 
 
+def plug_in(q, p, k):
+    """Of pairs of k generations, one in k is of a text with itself."""
+    return 2 * q @ p - (1 - 1 / k) * q @ q - q.sum() / k
+
+
 # --- self-pairs ---------------------------------------------------------------------
 
 
-@pytest.mark.claim("N18.23", "N18.31")
-@pytest.mark.parametrize("p", [(5, 3, 2), (12, 5, 3), (8, 7, 5)])
+@pytest.mark.claim("N18.23")
+@pytest.mark.parametrize("p", [(5, 3, 2), (12, 5, 3)])
 def test_self_pairs_prefer_a_sharper_power_and_fewer_generations_more_so(p):
     """The expectations over all samples, as fractions; linear in Q for k = 1."""
-    p = np.array([Fraction(x, sum(p)) for x in p])
-    q = np.array([Fraction(1, 2), *[Fraction(1, 4)] * 2])
-
-    def expected(q, k):
-        return 2 * q @ p - (1 - 1 / k) * q @ q - 1 / k
-
-    for k in map(Fraction, (1, 2, 3)):
-        samples = listed([q] * int(k) + [p])
-        mean = sum(
-            w * score(MATCH, x[:-1], x[-1:], self_pairs=True) for x, w in samples
-        )
-        assert mean == expected(q, k)
-    p = p.astype(float)
-
-    def best(k):
-        powers = minimize_scalar(
-            lambda beta: -expected(p**beta / (p**beta).sum(), k), (0.5, 2)
-        )
-        return powers.x
-
-    assert best(np.inf) == pytest.approx(1, abs=1e-6)  # no self-pairs
-    assert 1.01 < best(4) < best(3) < best(2)
+    p, q = (np.array([Fraction(x, sum(y)) for x in y]) for y in (p, (2, 1, 1)))
+    for k in (1, 2, 3):
+        samples = listed([q] * k + [p])
+        found = sum(w * score(MATCH, x[:k], x[k:], self_pairs=True) for x, w in samples)
+        assert found == plug_in(q, p, Fraction(k))
+    p, best = p.astype(float), []
+    for k in (np.inf, 4, 3, 2):
+        of = lambda b, k=k: -plug_in(power(p, b), p, k)  # noqa: E731
+        best.append(minimize_scalar(of, (0.5, 2)).x)
+    assert best[0] == pytest.approx(1, abs=1e-6)  # no self-pairs
+    assert 1.01 < best[1] < best[2] < best[3]
 
 
 @pytest.mark.claim("N18.31")
-@pytest.mark.parametrize("k", [2, 3, 8])
+@pytest.mark.parametrize("k", [2, 8])
 def test_no_model_has_a_greater_plug_in_score_than_the_stretched_humans(k):
-    rng = np.random.default_rng(k)
-    for p in rng.dirichlet(np.full(6, 0.6), 5):
-        low, high = -2.0, 2.0
-        for _ in range(80):
-            middle = (low + high) / 2
-            above = np.maximum(p * k / (k - 1) - middle, 0).sum() > 1
-            low, high = (middle, high) if above else (low, middle)
-        best = np.maximum(p * k / (k - 1) - low, 0)
+    for p in np.random.default_rng(k).dirichlet(np.full(6, 0.6), 5):
 
-        def expected(q, p=p):
-            """Of pairs of generations, one in k is of a text with itself."""
-            return 2 * q @ p - (1 - 1 / k) * q @ q - q.sum() / k
+        def stretched(cut, p=p):
+            return np.maximum(p * k / (k - 1) - cut, 0)
 
+        best = stretched(brentq(lambda cut: stretched(cut).sum() - 1, -2, 2))
         found = minimize(
-            lambda q: -expected(q),
+            lambda q, p=p: -plug_in(q, p, k),
             np.full(6, 1 / 6),
             bounds=[(0, 1)] * 6,
             constraints={"type": "eq", "fun": lambda q: q.sum() - 1},
             options={"ftol": 1e-14},
         )
-        assert expected(best) == pytest.approx(-found.fun, abs=1e-9)
+        assert plug_in(best, p, k) == pytest.approx(-found.fun, abs=1e-9)
         assert best @ best > p @ p
 
 
@@ -113,11 +101,13 @@ def test_no_model_has_a_greater_plug_in_score_than_the_stretched_humans(k):
 def degrees(v, size=3):
     """Degrees on distributions of a diversity and of differences of its slopes."""
     names = sympy.symbols(f"q:{size}")
-    last = {names[-1]: 1 - sum(names[:-1])}
-    slopes = [sympy.diff(v(names), x) - sympy.diff(v(names), names[-1]) for x in names]
-    on_simplex = [x.subs(last) for x in (v(names), *slopes[:-1])]
-    found = [sympy.Poly(x, *names[:-1]).total_degree() for x in on_simplex]
-    return found[0], max(found[1:])
+    last, *slopes = (sympy.diff(v(names), x) for x in names[::-1])
+    on_simplex = (
+        x.subs(names[-1], 1 - sum(names[:-1]))
+        for x in (v(names), *(slope - last for slope in slopes))
+    )
+    value, *rest = (sympy.Poly(x, *names[:-1]).total_degree() for x in on_simplex)
+    return value, max(rest)
 
 
 def distinct(k):
@@ -130,17 +120,18 @@ def test_an_estimator_read_off_the_terms_is_unbiased():
     assert degrees(lambda q: -sum(x**2 for x in q)) == (2, 1)
     assert degrees(lambda q: -((q[0] + 2 * q[1]) ** 3) - q[2] ** 3) == (3, 2)
     assert degrees(distinct(5)) == (5, 4)
-    names = sympy.symbols("a b c")
-    poly = sympy.Poly(sympy.expand(distinct(3)(names)), *names)
-    k, total = 4, sympy.Integer(0)
-    for powers, factor in poly.terms():
-        monomial = prod(x**n for x, n in zip(names, powers))
-        total += factor * monomial * sum(names) ** (k - sum(powers))
-    lifted = sympy.Poly(sympy.expand(total), *names)
-    p, mean = fractions(np.random.default_rng(24), 3), Fraction(0)
-    for places, w in listed([p] * k):
+    names, p = sympy.symbols("a b c"), fractions(np.random.default_rng(24), 3)
+    terms = sympy.Poly(sympy.expand(distinct(3)(names)), *names).terms()
+    lifted = sum(
+        factor
+        * prod(x**n for x, n in zip(names, powers))
+        * sum(names) ** (4 - sum(powers))
+        for powers, factor in terms
+    )
+    lifted, mean = sympy.Poly(sympy.expand(lifted), *names), Fraction(0)
+    for places, w in listed([p] * 4):
         powers = tuple(places.count(i) for i in range(3))
-        orders = comb(k, powers[0]) * comb(k - powers[0], powers[1])
+        orders = comb(4, powers[0]) * comb(4 - powers[0], powers[1])
         mean += w * Fraction(int(lifted.coeff_monomial(powers))) / orders
     assert mean == distinct(3)(p)
     pair = qd.pairs.distinct_k_pair(3)
@@ -150,16 +141,14 @@ def test_an_estimator_read_off_the_terms_is_unbiased():
 @pytest.mark.claim("N18.24")
 def test_entropy_and_vendi_are_no_polynomials():
     """Differences of orders 2 to 13 along a line, in 60 digits."""
-    near = np.array([[1, 0.9, 0.2], [0.9, 1, 0.2], [0.2, 0.2, 1]])
+    near = mpmath.matrix([[1, 0.9, 0.2], [0.9, 1, 0.2], [0.2, 0.2, 1]])
 
     def entropy(q):
         return -sum(x * mpmath.log(x) for x in q)
 
     def vendi(q):
-        rho = mpmath.matrix(3)
-        for i, j in product(range(3), repeat=2):
-            rho[i, j] = mpmath.sqrt(q[i] * q[j]) * near[i, j]
-        return entropy(mpmath.eigsy(rho, eigvals_only=True))
+        root = mpmath.diag([mpmath.sqrt(x) for x in q])
+        return entropy(mpmath.eigsy(root * near * root, eigvals_only=True))
 
     with mpmath.workdps(60):
         line = [[mpmath.mpf(x) / 40 for x in (4 + n, 26 - n, 10)] for n in range(14)]
@@ -186,11 +175,9 @@ def test_psi_is_greatest_at_the_humans_on_a_grid_in_fractions(r):
     grid = [np.array([Fraction(x, 4) for x in place]) for place in places]
 
     def psi(q, p):
-        u = sum(
-            w * (r + 1) * features[:, places].prod(axis=1).sum()
-            for places, w in listed([q, *[p] * r])
-        )
-        return u - ((features @ q) ** (r + 1)).sum()
+        texts = listed([q, *[p] * r])
+        u = sum(w * features[:, places].prod(axis=1).sum() for places, w in texts)
+        return (r + 1) * u - ((features @ q) ** (r + 1)).sum()
 
     for p, q in product(grid, repeat=2):
         same = (features @ q == features @ p).all()
@@ -204,29 +191,27 @@ def test_an_optimizer_beats_two_prompts_and_not_one():
     assert qd.kernel_criterion(kernel).compatible
     rng = np.random.default_rng(26)
 
-    def most(p, weights):
-        def quality(q):
-            return weights @ (((q.reshape(-1, 3) - p) @ kernel) * p).sum(axis=1)
+    def likeness(q, p, weights):
+        return weights @ ((q.reshape(p.shape) @ kernel) * p).sum(axis=1)
 
-        def likeness(q):
-            q = q.reshape(-1, 3)
-            return weights @ ((q @ kernel) * q).sum(axis=1)
+    def most(p, weights):
+        def own(q):
+            return likeness(q, q.reshape(p.shape), weights)
+
+        def quality(q):
+            return likeness(q - p.ravel(), p, weights)
 
         def excess(q):
-            return q.reshape(-1, 3).sum(axis=1) - 1
+            return q.reshape(p.shape).sum(axis=1) - 1
 
-        constraints = {"type": "eq", "fun": excess}, {"type": "ineq", "fun": quality}
+        limits = {"type": "eq", "fun": excess}, {"type": "ineq", "fun": quality}
+        settings = {"bounds": [(0, 1)] * p.size, "constraints": limits}
+        settings |= {"options": {"ftol": 1e-13, "maxiter": 300}}
         gains = [0.0]
-        for _ in range(6):
-            found = minimize(
-                likeness,
-                rng.dirichlet(np.ones(3), len(p)).ravel(),
-                bounds=[(0, 1)] * p.size,
-                constraints=constraints,
-                options={"ftol": 1e-13, "maxiter": 300},
-            )
+        for start in rng.dirichlet(np.ones(3), (6, len(p))):
+            found = minimize(own, start.ravel(), **settings)
             if quality(found.x) > -1e-9 and np.abs(excess(found.x)).max() < 1e-9:
-                gains.append(likeness(p.ravel()) - found.fun)
+                gains.append(own(p.ravel()) - found.fun)
         return max(gains)
 
     for p in rng.dirichlet(np.full(3, 3.0), (6, 2)):
@@ -238,7 +223,7 @@ def test_an_optimizer_beats_two_prompts_and_not_one():
 
 
 @pytest.mark.claim("N18.27")
-@pytest.mark.parametrize(("k", "r"), [(2, 1), (2, 3), (3, 2), (4, 1)])
+@pytest.mark.parametrize(("k", "r"), [(2, 1), (2, 3), (3, 2)])
 def test_the_fair_score_is_unbiased_over_all_samples_in_fractions(k, r):
     rng = np.random.default_rng([k, r])
     p, q, K = fractions(rng, 3), fractions(rng, 3), symmetric(rng, 3)
@@ -248,15 +233,12 @@ def test_the_fair_score_is_unbiased_over_all_samples_in_fractions(k, r):
         return sum(w * score(K, place[:k], place[k:]) for place, w in samples)
 
     apart = q - p
-    assert mean(K) == p @ K @ p - apart @ K @ apart
+    lost = p @ K @ p - mean(K)
+    assert lost == apart @ K @ apart
     mmd = float(qd.pairs.squared_mmd(*(x.astype(float) for x in (K, q, p))))
-    assert float(p @ K @ p - mean(K)) == pytest.approx(mmd, rel=1e-12)
+    assert float(lost) == pytest.approx(mmd, rel=1e-12)
     brier = sum(w * ((q - MATCH[z]) ** 2).sum() for z, w in enumerate(p))
     assert mean(MATCH) == 1 - brier
-    # Minus a distance gives the energy score, as of the CRPS.
-    line = -abs(np.subtract.outer(range(3), range(3))).astype(object)
-    cumulated = apart.cumsum()[:2]
-    assert p @ line @ p - mean(line) == 2 * cumulated @ cumulated
 
 
 def variance_by_formula(K, q, rival, p, k, r):
@@ -268,10 +250,7 @@ def variance_by_formula(K, q, rival, p, k, r):
     total = -Fraction(8, r) * cov(p, K @ q, K @ rival)
     for law in (q, rival):
         a, b = K @ p, K @ law
-        square, twice = (
-            law @ K**2 @ p - (law @ a) ** 2,
-            law @ K**2 @ law - (law @ b) ** 2,
-        )
+        square, twice = (law @ K**2 @ x - (law @ K @ x) ** 2 for x in (p, law))
         one = (r - 1) * cov(law, a, a) + (k - 1) * cov(p, b, b) + square
         two = 4 * (k - 2) * cov(law, b, b) + 2 * twice
         total += Fraction(4, k * r) * one + Fraction(1, k * (k - 1)) * two
@@ -280,34 +259,29 @@ def variance_by_formula(K, q, rival, p, k, r):
 
 
 @pytest.mark.claim("N18.28")
-@pytest.mark.parametrize(
-    ("size", "k", "r"), [(3, 2, 1), (2, 2, 2), (2, 3, 1), (2, 3, 2)]
-)
+@pytest.mark.parametrize(("size", "k", "r"), [(3, 2, 1), (2, 2, 2), (2, 3, 1)])
 def test_the_variance_of_a_difference_over_all_samples_in_fractions(size, k, r):
     rng = np.random.default_rng([size, k, r])
     p, q, rival = (fractions(rng, size) for _ in range(3))
     K, mean, square = symmetric(rng, size), Fraction(0), Fraction(0)
     for place, w in listed([q] * k + [rival] * k + [p] * r):
-        z = place[2 * k :]
-        apart = score(K, place[:k], z) - score(K, place[k : 2 * k], z)
+        one, other, z = place[:k], place[k : 2 * k], place[2 * k :]
+        apart = score(K, one, z) - score(K, other, z)
         mean, square = mean + w * apart, square + w * apart**2
     assert square - mean**2 == variance_by_formula(K, q, rival, p, k, r)
-
-
-# --- the test over prompts ----------------------------------------------------------
 
 
 def differences(rng, n, beta, k):
     """Fair scores of P of n prompts less those of its power, by exact match."""
     p = rng.dirichlet(np.full(64, 0.1), n) + 1e-300
     laws = [x / x.sum(axis=1, keepdims=True) for x in (p, p**beta)]
-    above = rng.random((n, 1)) > laws[0].cumsum(axis=1)
-    z, found = above.sum(axis=1).clip(max=63), []
-    for q in laws:
-        counts = rng.multinomial(k, q)
-        twins = (counts * (counts - 1)).sum(axis=1) / (k * (k - 1))
-        found.append(2 * counts[np.arange(n), z] / k - twins)
-    return found[0] - found[1]
+    z = (rng.random((n, 1)) > laws[0].cumsum(axis=1)).sum(axis=1).clip(max=63)
+    x, y = (rng.multinomial(k, law) for law in laws)
+    twins = ((y * (y - 1)).sum(axis=1) - (x * (x - 1)).sum(axis=1)) / (k * (k - 1))
+    return 2 * (x - y)[np.arange(n), z] / k + twins
+
+
+# --- the test over prompts ----------------------------------------------------------
 
 
 @cache
@@ -321,21 +295,16 @@ def drawn_differences(beta):
 @pytest.mark.claim("N18.29")
 @pytest.mark.filterwarnings("ignore:Precision loss", "ignore:divide by zero")
 @pytest.mark.parametrize(
-    ("beta", "three", "five", "many"),
-    [(1, 0.012, 0.0433, 0.0499), (1.6, 0.017, 0.0562, 0.2295)],
+    ("beta", "few", "many"), [(1, 0.0433, 0.0499), (1.6, 0.0562, 0.2295)]
 )
-def test_few_prompts_by_listing_all_differences_and_500_by_simulation(
-    beta, three, five, many
-):
+def test_few_prompts_by_listing_all_differences_and_500_by_simulation(beta, few, many):
     values, counts = np.unique(drawn_differences(beta), return_counts=True)
     assert values.tolist() == [-2, -1, 0, 1, 2]
-    chance = counts / counts.sum()
-    for n, said in ((3, three), (5, five)):
-        d = np.array([*product(range(5), repeat=n)])
-        same = np.ptp(d, axis=1) == 0  # the t statistic is infinite or undefined
-        p = ttest_1samp(d - 2.0, 0, axis=1, alternative="greater").pvalue
-        rejected = np.where(same, d[:, 0] > 2, p < 0.05)
-        assert rejected @ chance[d].prod(axis=1) == pytest.approx(said, abs=0.002)
+    chance, d = counts / counts.sum(), np.array([*product(range(5), repeat=5)])
+    same = np.ptp(d, axis=1) == 0  # the t statistic is infinite or undefined
+    p = ttest_1samp(d - 2.0, 0, axis=1, alternative="greater").pvalue
+    rejected = np.where(same, d[:, 0] > 2, p < 0.05)
+    assert rejected @ chance[d].prod(axis=1) == pytest.approx(few, abs=0.002)
     d = np.random.default_rng(30).multinomial(500, chance, 20_000)
     mean = d @ values / 500
     spread = np.sqrt((d @ values**2 - 500 * mean**2) / 499 / 500)
@@ -357,7 +326,7 @@ def test_the_table_of_exact_matches_by_other_code(question, beta, k):
 
 @pytest.mark.slow
 @pytest.mark.claim("N18.37")
-@pytest.mark.parametrize(("copies", "said"), [(1, 0.05), (2, 0.123), (4, 0.205)])
+@pytest.mark.parametrize(("copies", "said"), [(1, 0.05), (4, 0.205)])
 def test_prompts_that_are_counted_more_than_once(copies, said):
     rng, d, wins = np.random.default_rng(37), drawn_differences(1), 0
     for _ in range(3000):
@@ -389,20 +358,17 @@ def edits(x, y):
 @pytest.mark.claim("N18.32")
 def test_six_orders_refuse_rouge_l_and_edit_distance():
     plus, minus = ("cbda", "dacb", "abdc", "bacd"), ("acbd", "bdac")
-    weights = dict.fromkeys(plus, Fraction(1, 4)) | dict.fromkeys(
-        minus, Fraction(-1, 2)
-    )
-    assert sum(weights.values()) == 0
+    weights = dict.fromkeys(plus, 1) | dict.fromkeys(minus, -2)
     for alike, said in (
-        (lambda x, y: Fraction(by_subsequences(x, y), 4), Fraction(-1, 8)),
-        (lambda x, y: 1 - Fraction(edits(x, y), 4), Fraction(-3, 32)),
+        (by_subsequences, Fraction(-1, 8)),
+        (lambda x, y: 4 - edits(x, y), Fraction(-3, 32)),
     ):
         pairs = product(weights.items(), repeat=2)
-        assert sum(a * b * alike(x, y) for (x, a), (y, b) in pairs) == said
+        assert sum(a * b * alike(x, y) for (x, a), (y, b) in pairs) == said * 64
 
 
 @pytest.mark.claim("N18.33")
-@pytest.mark.parametrize("length", range(3, 10))
+@pytest.mark.parametrize("length", [3, 4, 6, 9])
 def test_four_windows_refuse_bleu_of_every_order_between(length):
     """By the BLEU of `qdtheory.text`, on words."""
     for n in range(2, length):
@@ -437,8 +403,6 @@ def test_slopes_of_no_function_have_a_circulation():
     np.testing.assert_allclose(library, by_hand, rtol=1e-12)
     assert circulation(by_hand) == pytest.approx(0.132, abs=1e-3)
     assert circulation(np.asarray(metrics.lcs_kernel(space))) < 1e-15
-    middle = np.array([1, 1, 0, 0, 0, 0]) / 2
-    np.testing.assert_allclose(pair.text_quality(middle), by_hand @ middle, rtol=1e-12)
 
 
 @pytest.mark.claim("N18.35")
@@ -448,20 +412,18 @@ def test_gains_and_covariance_of_the_wrong_winner_by_listing():
     K = np.array([[by_subsequences(x, y) / 4 for y in names] for x in names])
     p, q = load("make_prompt_test").orders()
     assert [p.sum(), q.sum()] == pytest.approx([1, 1])
-    means, squares, given = [], [], []
-    for law in (q, p):
-        w = law[:, None, None] * law[:, None] * p  # x, y, z
-        u = np.broadcast_to((K[:, None] + K) / 2, w.shape)
-        v = np.broadcast_to(-K[:, :, None], w.shape)
-        means.append(np.array([(w * u).sum(), (w * v).sum()]))
-        squares.append(np.array([[(w * a * b).sum() for a in (u, v)] for b in (u, v)]))
-        given.append((w * u).sum(axis=(0, 1)) / p)
-    gain = means[0] - means[1]
+    u, v = np.broadcast_arrays((K[:, None] + K) / 2, -K[:, :, None])  # x, y, z
+    gain, cov, given = 0, 0, []
+    for law, sign in ((q, 1), (p, -1)):
+        w = law[:, None, None] * law[:, None] * p
+        mean = np.array([(w * u).sum(), (w * v).sum()])
+        gain = gain + sign * mean
+        square = [[(w * a * b).sum() for a in (u, v)] for b in (u, v)]
+        cov = cov + np.array(square) - np.outer(mean, mean)
+        given.append((w * u).sum(axis=(0, 1)) / p - mean[0])
     assert gain == pytest.approx([0.030625, 0.050625], abs=1e-12)
-    cov = sum(x - np.outer(m, m) for x, m in zip(squares, means))
     # Both are scored by the same answer.
-    cov[0, 0] -= 2 * (p @ (given[0] * given[1]) - means[0][0] * means[1][0])
-    rng, n = np.random.default_rng(35), 500
-    draws = rng.multivariate_normal(gain, cov / n, 20_000)
-    named = (draws > 1.648 * np.sqrt(np.diag(cov) / n)).all(axis=1).mean()
-    assert named == pytest.approx(SHARE["ROUGE-L", "both", n, 2], abs=0.02)
+    cov[0, 0] -= 2 * (p @ (given[0] * given[1]))
+    draws = np.random.default_rng(35).multivariate_normal(gain, cov / 500, 20_000)
+    named = (draws > 1.648 * np.sqrt(np.diag(cov) / 500)).all(axis=1).mean()
+    assert named == pytest.approx(SHARE["ROUGE-L", "both", 500, 2], abs=0.02)

@@ -1,12 +1,11 @@
 """Claims that count in a committed table: rows of (claim, what is counted, bounds)."""
 
 from functools import cache
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, product
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binomtest, kendalltau, kstest, pearsonr, spearmanr
+from scipy.stats import binomtest, kendalltau, pearsonr, spearmanr
 from scripts import column_of, frame, published
 
 table = cache(frame)
@@ -16,9 +15,8 @@ UP, INF = np.nextafter(0, 1), np.inf
 
 # --- generators.csv: adversarial generators on 100 oracles --------------------------
 
-SEQGANS = ["SeqGAN-reinforce", "SeqGAN-step", "SeqGAN-rollouts"]
-LEAKGANS = ["LeakGAN-leak", "LeakGAN-noleak", "LeakGAN-mixed"]
-SIX = SEQGANS + LEAKGANS
+LEAKGANS = [f"LeakGAN-{x}" for x in ("leak", "noleak", "mixed")]
+SIX = [f"SeqGAN-{x}" for x in ("reinforce", "step", "rollouts")] + LEAKGANS
 MALI, SEQ, B = "MaliGAN, batches of 3", SIX[0], "bhattacharyya"
 
 
@@ -40,38 +38,9 @@ def in_order(metric, *names):
         yield (x.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).sum()
 
 
-def before_atoms():
-    """All of them nearer to P than either continuous GAN after argmax."""
-    atoms = gan("js", None, "no", "argmax").min(axis=1)
-    return [(gan("js")[x].max(axis=1) < atoms).sum() for x in (SEQGANS, SIX)]
-
-
 def precise_and_less_complete():
     nll, recall = (gan(x, 128)[SEQ] - gan(x, 128).MLE for x in ("oracle_nll", "nll"))
     return sum(nll < 0), sum((nll < 0) & (recall > 0))
-
-
-def more_bleu():
-    x = gan("bleu", 128)
-    return (x[SIX].gt(x.MLE, axis=0).sum(axis=1) >= 4).sum()
-
-
-def nearer_than_mle():
-    js = gan("js", 128)
-    every = table("generators.csv").query("texts == 128 and pretrained == 'yes'")
-    bigrams = [f"{name}, bigrams" for name in SEQGANS] + LEAKGANS
-    for names in (SIX, bigrams, every.model.unique()):
-        yield (js[names].min(axis=1) < 0.95 * js.MLE).sum()
-
-
-def nearer_without_a_leak(texts):
-    leak, noleak, mixed = (gan("js", texts)[name] for name in LEAKGANS)
-    return sum(noleak < leak), sum(noleak < mixed), sum(noleak < np.fmin(leak, mixed))
-
-
-def helped_by_pretraining():
-    helped = gan("js", None, "no")[SIX] - gan("js")[SIX] > 0.01
-    return [*helped.sum(), helped.all(axis=1).sum()]
 
 
 def lacking():
@@ -80,24 +49,10 @@ def lacking():
     return (rows.LL_SE + 2e-4) / (rows.oracle_nll - rows.entropy + 4e-4)
 
 
-def leakgans_behind():
-    x = gan("LL_SE", 128)
-    return np.median(x[["LeakGAN-leak", "LeakGAN-mixed"]].max(axis=1) - x.MLE)
-
-
 OF_GANS = [
     ("N22.13", lambda: in_order(B, "MLE", MALI, SEQ, "rank"), (14, 34, 37, 5)),
-    ("N22.13", lambda: in_order("oracle_nll", SEQ, "rank", "MLE"), (38, 38, 71, 73)),
-    ("N22.13", lambda: in_order("oracle_nll", SEQ, "rank", "MLE", MALI), 0, 1),
-    ("N22.14", before_atoms, (100, 1)),
     ("N22.14", precise_and_less_complete, (95, 92)),
-    ("N22.14", more_bleu, 48),
-    ("N22.14", nearer_than_mle, (14, 52, 89)),
-    ("N22.14", lambda: nearer_without_a_leak(None), (62, 44, 33)),
-    ("N22.14", lambda: nearer_without_a_leak(128), (66, 47, 33)),
-    ("N22.14", helped_by_pretraining, (1, 1, 1, 30, 45, 33, 0)),
     ("N22.15", lacking, 0, 1),
-    ("N22.15", leakgans_behind, 0.2, INF),
 ]
 
 
@@ -146,13 +101,6 @@ def ranks_agree(one, other):
     return ae(one).rank(axis=1).corrwith(ae(other).rank(axis=1), axis=1)
 
 
-def printed_ranks_agree(column):
-    theirs = (column_of("cifka2018", "1", x) for x in ("Reverse", column))
-    both = pd.DataFrame(dict(enumerate(theirs))).dropna().rank()
-    assert len(both) == 13
-    return both[0].corr(both[1])
-
-
 def behind_word_dropout():
     x = ae("LL_SE")
     return split(x)[1].min(axis=1) - x[WORDS].max(axis=1)
@@ -163,214 +111,48 @@ def gaussian_beyond_spherical(metric):
     return x[GAUSS] - x[CRITIC] - abs(x[AE] - x[AAE])
 
 
-def printed_forward_beyond():
-    """Of the types off the sphere, against AE-sph."""
-    theirs = column_of("cifka2018", "1", "Forward")
-    others = ae("nll").filter(regex="^(VAE|AAE-gauss|AE-gauss|ARAE)")
-    return [theirs[name] - theirs[AE] for name in others]
-
-
 def beyond_vaes(metric, sign=1, decoding="drawn"):
     x = sign * ae(metric, decoding)
     return x[AE] - split(x)[0].max(axis=1)
 
 
-def printed_reverse_rises():
-    theirs = column_of("cifka2018", "1", "Reverse")
-    vaes = [theirs[name] for name in theirs if "VAE" in name]
-    return np.diff([max(vaes), theirs[AE], theirs["real data"]])
-
-
 OF_AUTOENCODERS = [
     ("N23.12", below_real, (0.7, 0.8), 1),
-    ("N23.12", lambda: np.median(over_real("drawn")[WORDS]), -0.05, 0.05),
     ("N23.13", adversary_below_noise, 0.9, 1),
     ("N23.14", lambda: [in_three(x) for x in ("js", "read_accuracy")], 0.9, 1),
-    ("N23.14", lambda: (ae("js").idxmax(axis=1) == "ARAE").mean(), 0, 0.1),
     ("N23.15", lambda: ranks_agree("nll", "oracle_nll"), UP, INF),
     ("N23.16", behind_word_dropout, UP, INF),
-    ("N23.17", lambda: gaussian_beyond_spherical("nll"), UP, INF),
-    ("N23.17", lambda: gaussian_beyond_spherical("js"), UP, INF),
+    ("N23.17", lambda: [*map(gaussian_beyond_spherical, ("nll", "js"))], UP, INF),
     ("N23.18", lambda: ranks_agree("oracle_nll", "read_bleu"), 0.5, INF),
-    ("N23.18", lambda: ranks_agree("oracle_nll", "read_nll"), -INF, -0.5),
-    ("N23.18", lambda: printed_ranks_agree("BLEU"), 0.575, 0.585),
-    ("N23.18", lambda: printed_ranks_agree("NLL"), -0.355, -0.345),
-    ("N23.19", printed_forward_beyond, UP, INF),
     ("N23.19", lambda: beyond_vaes("nll"), UP, INF),
     ("N23.20", lambda: beyond_vaes("oracle_nll"), UP, INF),
-    ("N23.20", lambda: beyond_vaes("oracle_nll", 1, "greedy"), UP, INF),
     ("N23.20", lambda: [over_real(x)[AE].min() for x in ("drawn", "greedy")], UP, INF),
-    ("N23.20", printed_reverse_rises, UP, INF),
-    ("N23.21", lambda: beyond_vaes("read_nll", -1), UP, INF),
-    ("N23.21", lambda: beyond_vaes("read_bleu"), UP, INF),
-    ("N23.21", lambda: beyond_vaes("read_accuracy"), UP, INF),
+    ("N23.21", lambda: [*map(beyond_vaes, ("read_bleu", "read_accuracy"))], UP, INF),
 ]
 
 
 # --- tuned_generators.csv, protocol.csv, training_noise.csv -------------------------
 
-BY = "held-out", "FD"
-STARTS = dict(zip(SIX, ["MLE"] * 3 + ["MLE, leak", "MLE, noleak", "MLE, mixed"]))
+
+def wins(metric):
+    """P-values of how often each model has the best mean, of texts drawn or not."""
+    rows = table("protocol.csv").query("metric == @metric")
+    for _, each in rows.groupby("sampled"):
+        x = each.pivot(index="oracle", columns="model", values="mean")
+        first = x.idxmax(axis=1) if metric == "bleu" else x.idxmin(axis=1)
+        for name in ["SeqGAN-reinforce"] if metric == "bleu" else x.columns:
+            yield binomtest(int((first == name).sum()), len(first), 1 / 3).pvalue
 
 
-def tuned(metric, models, selected, pretrained="yes", sees=None, atoms=None):
-    """A metric, an oracle a row and a model a column."""
-    rows = table("tuned_generators.csv").query("selected == @selected")
-    rows = rows[rows.pretrained.isin([pretrained, ""]) & rows.model.isin(models)]
-    rows = rows[rows.discriminator.isin(sees or ["", "bigrams", "learning"])]
-    rows = rows[rows.atoms.isna() if atoms is None else rows.atoms == atoms]
-    return rows.pivot(index="oracle", columns="model", values=metric)[models]
-
-
-def lm(metric, by):
-    return tuned(metric, ["MLE"], by).MLE
-
-
-def times_the_language_model(names):
-    for metric, by in product(("js", "fd"), BY):
-        yield from tuned(metric, names, by).div(lm(metric, by), axis=0).median()
-
-
-def untuned_leakgans():
-    """Of models without a start of their own, seen before they were tuned."""
-    js = gan("js", 128)
-    return js[LEAKGANS].div(js.MLE, axis=0).median()
-
-
-def observations(by):
-    """(i) to (iv) and (vi), over the oracles that have the models."""
-    js, bleu = (tuned(metric, SIX, by) for metric in ("js", "bleu"))
-    continuous = ["Conv-LSTM", "Conv-Deconv"]
-    far = tuned("js", continuous, by, "no", ["exact"], 64).min(axis=1)
-    yield (js.loc[far.index].max(axis=1) < far).sum()
-    one, other = (tuned(x, [SEQ], by)[SEQ] - lm(x, by) for x in ("oracle_nll", "nll"))
-    yield ((one < 0) & (other > 0)).sum()
-    yield (bleu.gt(lm("bleu", by), axis=0).sum(axis=1) >= 4).sum()
-    yield (js.min(axis=1) >= 0.95 * lm("js", by)).sum()
-    yield ((tuned("js", SIX, by, "no") - js).min(axis=1) > 0.01).sum()
-
-
-def nearer_with_a_leak(by):
-    leak, noleak, mixed = (tuned("js", LEAKGANS, by)[name] for name in LEAKGANS)
-    return (leak < noleak).sum(), (mixed < noleak).sum()
-
-
-def low_rates(name):
-    """How likely so many low rates are if they are drawn evenly, by both searches."""
-    rates = np.concatenate([tuned("rate", [name], by)[name] for by in BY])
-    places = (np.log10(rates) + 5) / 4
-    return kstest(places, "uniform", alternative="greater").pvalue
-
-
-def recall_lost(name):
-    start = STARTS[name]
-    more = tuned("nll", [name], "FD")[name] > tuned("nll", [start], BY[0])[start]
-    return binomtest(int(more.sum()), 100, alternative="greater").pvalue
-
-
-def wins(metric, sampled):
-    """P-values of how often each model has the best mean."""
-    rows = table("protocol.csv").query("metric == @metric and sampled == @sampled")
-    x = rows.pivot(index="oracle", columns="model", values="mean")
-    first = x.idxmax(axis=1) if metric == "bleu" else x.idxmin(axis=1)
-    for name in ("MLE", "SeqGAN-reinforce", "SeqGAN-step"):
-        yield binomtest(int((first == name).sum()), len(first), 1 / 3).pvalue
-
-
-def wins_with_optimal_discriminators():
-    """On 100 oracles of the other table."""
-    names = ["MLE", "SeqGAN-reinforce", "SeqGAN-step"]
-    bleu, js = (gan(metric, 128)[names] for metric in ("bleu", "js"))
-    return (bleu.idxmax(axis=1) == SEQ).sum(), 100 - (js.idxmin(axis=1) == SEQ).sum()
-
-
-def selected_rates(metric):
-    rates = table("protocol.csv").query("metric == @metric and sampled == 'no'").rate
-    places = (np.log10(rates) + 5) / 4
-    return kstest(places, "uniform", alternative="greater").pvalue
-
-
-def noise_of_batches(*models):
-    """How many times the deviation of the JS, by medians where the cell takes means."""
-    x = table("training_noise.csv").fillna({"batch": 0})
-    x = x.groupby(["model", "batch"])["js deviation"].median().unstack()
-    return (x[64] / x[0])[[*models]]
-
-
-def beyond_the_noise_of_cot():
-    five = noise_of_batches("MLE", *SEQGANS[:2], "MaliGAN", "RankGAN")
-    return np.append(five / noise_of_batches("CoT").item() - 2, five - 5)
-
-
-START = "WGAN, prefix", "LeakGAN-leak", "Conv-LSTM", AE
 OF_SEARCHES = [
-    ("N22.24", lambda: times_the_language_model(SEQGANS + LEAKGANS[1:]), 0.9, 1.15),
-    ("N22.24", lambda: times_the_language_model(LEAKGANS[:1]), 1.3, 1.8),
-    ("N22.24", untuned_leakgans, 10, INF),
-    ("N22.25", lambda: observations("held-out"), (10, 52, 59, 40, 6)),
-    ("N22.25", lambda: observations("FD"), (9, 33, 61, 29, 4)),
-    ("N22.26", lambda: nearer_with_a_leak("held-out"), (11, 44)),
-    ("N22.26", lambda: nearer_with_a_leak("FD"), (10, 37)),
-    ("N22.28", lambda: [low_rates(name) for name in SIX], 0, 1e-6),
-    ("N22.28", lambda: tuned("rate", SIX, "FD", "no").min(), 1e-4, 1),
-    ("N22.29", lambda: [recall_lost(name) for name in SIX], 0, 0.01),
-    ("N22.17", lambda: [[*wins("bleu", x)][1] for x in ("no", "yes")], 0, 1e-4),
-    ("N22.17", lambda: [*wins("js", "no"), *wins("js", "yes")], 0.01, 1),
-    ("N22.17", wins_with_optimal_discriminators, (60, 80), 100),
-    ("N22.18", lambda: [selected_rates(x) for x in ("js", "fd")], 0, 1e-4),
-    ("N22.20", beyond_the_noise_of_cot, UP, INF),
-    ("N22.20", lambda: noise_of_batches(*START), 0, 3),
+    ("N22.17", lambda: wins("bleu"), 0, 1e-4),
+    ("N22.17", lambda: wins("js"), 0.01, 1),
 ]
 
 
 # --- four models, in print and at the published size --------------------------------
 
 FOUR = ["MLE", "MaliGAN", "SeqGAN", "RankGAN"]
-JOINT = ["bhattacharyya", "nll", "js", "cnd", "ms_jaccard"]
-MORE_IS_BETTER = ["entropy", "bleu", "ms_jaccard"]
-CASES = [*product((128, 1024), (0, 64))]
-
-
-def by_rule():
-    """MLE stopped by NLL and GANs by Oracle-NLL, as drawn; less is better."""
-    rows = table("four_models.csv").fillna({"batch": 0})
-    rule = np.where(rows.model == "MLE", "nll", "oracle_nll")
-    rows = rows[(rows.exponent == 0) & (rows.stopped == rule)].copy()
-    rows[MORE_IS_BETTER] *= -1
-    return rows
-
-
-def four(metric, texts=1024, batch=64):
-    rows = by_rule().query("texts == @texts and batch == @batch")
-    x = rows.pivot(index="oracle", columns="model", values=metric)[FOUR]
-    assert len(x) == 30
-    return x
-
-
-def lead_of_mle(metric, *case):
-    return (four(metric, *case).idxmin(axis=1) == "MLE").sum()
-
-
-def lead_of_the_printed_order():
-    """How often it holds, and that no other does more often."""
-    for metric in ("bhattacharyya", "nll"):
-        first, *others = (
-            (four(metric)[[*names]].diff(axis=1).iloc[:, 1:] > 0).all(axis=1).sum()
-            for names in permutations(FOUR)
-        )
-        yield from (first, first > max(others))
-
-
-def sweeps_agree():
-    """Shares of the pairs of models of which one sweep is below the other."""
-    rows = by_rule().set_index("model")
-    right = []
-    for _, x in rows.groupby(["texts", "batch", "oracle"]):
-        for a, b in product(x.index, x.index):
-            if a != b and x[f"below {b}"][a] == 1:
-                right.append(x.loc[a, JOINT + OTHERS] < x.loc[b, JOINT + OTHERS])
-    shares = np.mean(right, axis=0)
-    return shares[:5].min(), 1 - shares[5:].max()
 
 
 def printed_correlations(tables, one, *others):
@@ -384,67 +166,24 @@ def printed_correlations(tables, one, *others):
     return [pearsonr(column(one), column(name)).statistic for name in others]
 
 
-def with_self_bleu_most():
-    for t in "123":
-        *others, most = printed_correlations(t, "NLL", "FBD", "MSJ4", "BL4", "SBL4")
-        yield min(most - max(others), most - 0.975)
-
-
-def published_size():
-    """Rows of the four models, each stopped by Oracle-NLL, and their last ones."""
+def ranks_as_printed():
+    """Of the four models, each stopped by Oracle-NLL."""
     rows = table("published_size.csv")
     best = rows.loc[rows.groupby("model").oracle_nll.idxmin()].set_index("model")
-    return best.loc[FOUR], rows.groupby("model").last().loc[FOUR]
-
-
-def ranks_as_printed():
     for name in ("NLL", "Oracle-NLL", "Bhattacharyya"):
         printed = [published("montahaei2019", "4", x, name) for x in FOUR]
-        found = published_size()[0][name.lower().replace("-", "_")]
+        found = best.loc[FOUR, name.lower().replace("-", "_")]
         yield spearmanr(printed, found).statistic
 
 
-def cost_of_adversarial_steps():
-    best, last = published_size()
-    return (last.nll - best.nll)[FOUR[1:]]
-
-
-def mle_off_the_print():
-    """Since the 12th epoch, by NLL and Oracle-NLL."""
-    rows = table("published_size.csv").query("model == 'MLE' and step >= 12")
-    for name in ("NLL", "Oracle-NLL"):
-        x = rows[name.lower().replace("-", "_")]
-        yield from x / published("montahaei2019", "4", "MLE", name) - 1
-
-
-def ends_around_the_print():
-    rows = table("published_size.csv").query("model == 'MLE'")
-    best = rows.loc[rows.nll.idxmin()]
-    printed = published("montahaei2019", "4", "MLE", "Bhattacharyya")
-    return np.diff([best.low, printed, best.high])
-
-
-OTHERS = ["oracle_nll", "entropy", "bleu", "self_bleu"]
 OF_FOUR = [
-    ("N22.30", lambda: [lead_of_mle(x) for x in JOINT], (30, 30, 30, 29, 28)),
-    ("N22.30", lambda: [lead_of_mle("oracle_nll", *case) for case in CASES], 0),
-    ("N22.30", lead_of_the_printed_order, (16, 1, 19, 1)),
-    ("N22.32", sweeps_agree, (0.65, 0.4), 1),
-    ("N22.35", mle_off_the_print, -0.01, 0.01),
-    ("N22.35", ends_around_the_print, UP, INF),
     ("N22.33", lambda: printed_correlations("123", "MSJ4", "FBD"), 0.935, 0.945),
-    ("N22.33", lambda: printed_correlations("123", "NLL", "FBD"), 0.805, 0.815),
-    ("N22.33", lambda: printed_correlations("123", "NLL", "MSJ4"), 0.855, 0.865),
-    ("N22.33", lambda: printed_correlations("123", "NLL", "BL4"), 0.865, 0.875),
-    ("N22.33", with_self_bleu_most, UP, INF),
     ("N22.36", ranks_as_printed, (1 - 1e-9, 1 - 1e-9, 0.8 - 1e-9), INF),
-    ("N22.36", cost_of_adversarial_steps, 5, INF),
 ]
 
 
 # --- on SeqGAN's oracle: Oracle-NLL, NLL and entropy of a run by step, a row a seed --
 
-LOG_V = np.log(5000)
 REWARDS = "constant", "uniform"
 STEPS = range(25, 201, 25)
 
@@ -489,12 +228,6 @@ def beaten_by_centred_rewards():
         yield chance((centred - positive)[:, 0])
 
 
-def harm_of_rewards():
-    """More NLL of real text and less entropy than before, in each seed."""
-    for run, step in product(REWARDS, (50, 100, 150, 200)):
-        yield ((noise(run, step) - noise("MLE", 120))[:, 1:] * [1, -1]).min()
-
-
 def baseline():
     """NLL of real text by epochs: epochs, and a row for each."""
     epochs = [step for run, step in runs("reward_noise") if run == "MLE"]
@@ -508,24 +241,17 @@ def cheaper_than_a_temperature():
             yield from (noisy[1:] - same_nll(own, noisy[0])) * [-1, 1]
 
 
-def seqgan_rises():
-    records = [noise("SeqGAN-1", t)[:, 0] for t in STEPS[4:]]
-    return np.polyfit(np.arange(4), records, 1)[0]
-
-
 def seqgan_against_rewards():
     for run, step in product(REWARDS, STEPS):
         yield chance(noise("SeqGAN-1", step)[:, 0] - noise(run, 50)[:, 0])
 
 
 def maligan():
-    """By trends; KL(Q, P) is Oracle-NLL less entropy; the oracle itself is ahead."""
+    """By trends; KL(Q, P) is Oracle-NLL less entropy."""
     for run, seed in product(("MaliGAN", "MaliGAN-D"), (0, 1)):
         x = np.array([gans("MLE", 120)[seed], *(gans(run, t)[seed] for t in STEPS)])
         yield from np.polyfit([0, *STEPS], x, 1)[0] * [1, 1, -1]
-        distance = x[:, 0] - x[:, 2]
-        yield min(distance[1:]) - distance[0]
-        yield min(x[:, 0]) - gans("oracle", 0)[seed, 0]
+        yield from (x[:, 0] - x[:, 2])[1:] - (x[0, 0] - x[0, 2])
 
 
 def cot():
@@ -534,35 +260,10 @@ def cot():
     return -np.polyfit(range(len(x)), x, 1)[0], x[-1] - gans("MLE", 5)[0, 0]
 
 
-def logs(name=""):
-    rows = table("published_logs.csv").query("phase == 'adversarial'")
-    return rows[rows.log.str.startswith(name)]
-
-
 def seqgans_log_is_reached():
-    found = logs("SeqGAN").set_index("step").oracle_nll
-    yield from (found[50] - noise(run, 50)[:, 0].max() for run in REWARDS)
-    yield found[150] - noise("uniform", 150)[:, 0].min()
-
-
-def rankgans_logs_are_not():
-    rewards = [x for key, x in runs("reward_noise").items() if key[0] in REWARDS]
-    least = min(x[:, 0].min() for x in rewards)
-    for _, rows in logs("RankGAN").groupby("log"):
-        yield least - 0.2 - rows.set_index("step").oracle_nll[195]
-        yield -np.polyfit(rows.step, rows.oracle_nll, 1)[0]
-
-
-def cold(*steps):
-    return np.array([ours("temperature", t) for t in steps])
-
-
-def cold_as_the_logs():
-    """The temperatures; how much worse in real text and in entropy than the start."""
-    last, steps = logs().groupby("log").oracle_nll.last(), (50, 60, 70, 80, 90)
-    t = np.polyval(np.polyfit(cold(*steps)[:, 0], np.array(steps) / 100, 2), last)
-    nll, entropy = same_nll(cold(*steps), last)
-    return t[last.index.str.startswith("RankGAN")], nll, entropy
+    rows = table("published_logs.csv").query("log.str.startswith('SeqGAN')")
+    log = rows[rows.phase == "adversarial"].set_index("step").oracle_nll[50]
+    return [log - noise(run, 50)[:, 0].max() for run in REWARDS]
 
 
 def judges(run):
@@ -574,55 +275,32 @@ def judges(run):
 
 def trade(run):
     """From half to half; and at the best step against a temperature as good."""
-    rows = table("published_gans.csv").query("run == @run").set_index("step")
-    assert [*rows.index] == [*range(5, 201, 5)]
+    rows = table("published_gans.csv").query("run == @run")
     x = rows[["oracle_nll", "nll_test", "entropy"]].to_numpy()
-    one, other = x[:20].mean(axis=0), x[20:].mean(axis=0)
-    best = x[x[:, 0].argmin()]
-    warmer = same_nll(cold(70, 80, 90), best[0]) - best[1:]
-    return [*(other - one) * [-1, 1, -1], one[1] - LOG_V, *(warmer * [1, -1] - 0.05)]
-
-
-def lead_of_rewards(run):
-    """Of the best seed without information, over the best step; then of the logs."""
-    best = min(x[0, 0] for k, x in runs("published_gans").items() if k[0] == run)
-    found = [x for key, x in runs("reward_noise").items() if key[0] in REWARDS]
-    least = [(x - noise("MLE", 120))[:, 0].min() for x in found]
-    worst_log = logs(run).groupby("log").oracle_nll.min().max()
-    return best - ours("MLE", 120)[0] - min(least), best - worst_log
+    best, warm = x[x[:, 0].argmin()], [ours("temperature", t) for t in (70, 80, 90)]
+    yield from (x[20:].mean(axis=0) - x[:20].mean(axis=0)) * [-1, 1, -1]
+    yield from (same_nll(warm, best[0]) - best[1:]) * [1, -1] - 0.05
 
 
 def from_the_best_epoch():
+    """Better at first, and worse in the end; real text is worse throughout."""
     path = [x[0] for k, x in runs("published_gans").items() if k[0] == "SeqGAN-best"]
-    nll, real, _ = np.transpose(path)
-    low, start = nll.argmin(), ours("MLE", 5)
-    yield from (start[0] - nll[low], nll[-1] - start[0], real.min() - start[1])
-    yield np.polyfit(range(len(nll) - low), nll[low:], 1)[0]
+    (nll, real, _), start = np.transpose(path), ours("MLE", 5)
+    yield from (start[0] - min(nll), nll[-1] - start[0], min(real) - start[1])
 
 
 OF_REWARDS = [
     ("N21.13", beaten_by_centred_rewards, 0, 1 / 32),
-    ("N21.13", harm_of_rewards, UP, INF),
     ("N21.18", lambda: baseline()[0][baseline()[1].argmin(axis=0)], 5),
-    ("N21.18", lambda: LOG_V - baseline()[1].min(axis=0), 0.8, INF),
-    ("N21.18", lambda: baseline()[1][baseline()[0] >= 40] - LOG_V, UP, INF),
     ("N21.14", cheaper_than_a_temperature, 0.1, INF),
-    ("N21.15", seqgan_rises, UP, INF),
     ("N21.15", seqgan_against_rewards, 0, 1 / 32),
     ("N21.16", maligan, UP, INF),
     ("N21.17", cot, UP, INF),
     ("N21.19", seqgans_log_is_reached, UP, INF),
-    ("N21.19", rankgans_logs_are_not, UP, INF),
     ("N21.20", lambda: ours("MLE", 120) - noise("MLE", 120)[0], -1e-4, 1e-4),
-    ("N21.20", lambda: cold_as_the_logs()[0], 0, 0.8),
-    ("N21.20", lambda: cold_as_the_logs()[1] - ours("MLE", 120)[1], 0.3, INF),
-    ("N21.20", lambda: cold_as_the_logs()[2] - ours("MLE", 120)[2], -INF, -0.3),
     ("N21.21", lambda: judges("D"), (0.99, UP), (1, 0.01)),
-    ("N21.21", lambda: judges("ranker"), (0.9, UP), (1, 0.03)),
     ("N21.22", lambda: trade("SeqGAN"), UP, INF),
-    ("N21.22", lambda: lead_of_rewards("SeqGAN"), UP, INF),
     ("N21.23", lambda: trade("RankGAN"), UP, INF),
-    ("N21.23", lambda: lead_of_rewards("RankGAN"), (-INF, UP), (0, INF)),
     ("N21.24", from_the_best_epoch, UP, INF),
 ]
 
@@ -630,7 +308,7 @@ OF_REWARDS = [
 # --- table2.csv: the noise family on three corpora ----------------------------------
 
 CITED = "MSCOCO", "WMT"
-CORPORA, ORDERS = ("COCO", "news", "reviews"), (2, 3, 4, 5)
+ORDERS = (2, 3, 4, 5)
 
 
 def noise_family(query):
@@ -643,29 +321,13 @@ def in_their_units():
     yield from t.self_ratio * t.quality / t.qdisc - 1
 
 
-def drates(corpus, pair):
-    """A split a row, an order a column."""
-    t = noise_family("source == 'resample' and length == 'same'")
-    t = t[(t.corpus == corpus) & (t.pair == pair)]
-    return t.pivot(index="split", columns="order", values="drate")
-
-
-def drates_grow():
-    for corpus in CORPORA:
-        cr, bleu = (drates(corpus, pair) for pair in ("CN", "BS"))
-        # Not every split has a mixture as diverse as the candidates.
-        assert (len(cr), len(bleu), len(cr.dropna()) >= 3) == (4, 2, True)
-        yield from (np.diff(cr.dropna()).min(), (bleu - 4 * cr.max()).min(axis=None))
-
-
 def off_the_formula():
     """Of each split, in units of the sampling error; bigrams of a caption vary most."""
     t = noise_family("pair == 'CN' and length == 'same'")
     a = -t.diversity - t.floor
     resampled = np.sqrt(a * (a + t.floor)) - a
-    sources = {"references": t.floor, "resample": resampled, "third part": 0 * a}
-    assert set(t.source) == sources.keys()
-    expected = np.select([t.source == name for name in sources], [*sources.values()])
+    expected = {"references": t.floor, "resample": resampled, "third part": 0 * a}
+    expected = np.select([t.source == x for x in expected], [*expected.values()])
     return (t.qdisc - expected) / t.floor
 
 
@@ -681,7 +343,6 @@ def printed_in_halves_of_the_error():
 def at_the_papers_size(pair):
     """Ours over what is printed of captions and of Europarl, by order."""
     t = noise_family("corpus == 'reviews' and source == 'resample' and length != 'n'")
-    assert set(t.sentences) == {50_000}
     mean = t[t.pair == pair].groupby(["order", "length"]).qdisc.mean().unstack()
     for corpus in CITED:
         theirs = column_of("li2020", "2", f"{corpus} QDisc")
@@ -690,19 +351,10 @@ def at_the_papers_size(pair):
 
 def bleu_prefers_noise():
     """Where it has seen the references; where not, it gains nothing."""
-    t = noise_family("pair == 'BS'")
-    unseen = t.source == "third part"
-    assert set(t[unseen].corpus) == set(t[~unseen].corpus) == {*CORPORA}
-    yield from (t[~unseen].qdisc.min() - 0.02, t[~unseen].quality_0.min() - 1)
-    yield from 0.01 - t[unseen].qdisc.abs()
-    yield from 0.01 - (t.quality_0 - t.quality)[unseen].abs()
-
-
-def implied_loss():
-    """What a fifth of noise costs in print."""
-    for paper, corpus in product(("li2020", "li2020-preprint"), CITED):
-        x, y = (column_of(paper, "2", f"{corpus} {x}") for x in ("QDisc", "Ref-Ratio"))
-        yield from (x[f"BS-{n}"] / y[f"BS-{n}"] for n in ORDERS if f"BS-{n}" in x)
+    seen = noise_family("pair == 'BS' and source != 'third part'")
+    unseen = noise_family("pair == 'BS' and source == 'third part'")
+    yield from (seen.qdisc.min() - 0.02, seen.quality_0.min() - 1)
+    yield from 0.01 - unseen.qdisc.abs()
 
 
 def own_loss():
@@ -712,14 +364,12 @@ def own_loss():
 
 OF_TABLE_2 = [
     ("N10.27", in_their_units, -1e-5, 1e-5),
-    ("N10.27", drates_grow, UP, INF),
     ("N10.28", off_the_formula, -0.3, 0.3),
     ("N10.29", printed_in_halves_of_the_error, 0.7, 1.1),
     ("N10.50", lambda: np.transpose([*at_the_papers_size("CN")]), (0, 1), (1, INF)),
     ("N10.51", lambda: np.min([*at_the_papers_size("BS")], axis=0), 1, 1.2),
     ("N10.30", bleu_prefers_noise, 0, INF),
     ("N10.31", own_loss, 0.19, 0.21),
-    ("N10.31", implied_loss, 0.1, 0.14),
 ]
 
 
@@ -762,11 +412,8 @@ def further_than_real_text():
     """The plug-in of real text is what sampling adds, and no model's is."""
     for n in ORDERS:
         real, pairs = (scores(metric, n)[0] for metric in ("CND", "CND of pairs"))
-        high = scores("CND of pairs", n, column="high")[0]
         yield 0.1 * (real - pairs) - abs(pairs)
         yield from scores("CND", n, column="low")[1:] - (real - 2 * pairs)
-        yield from scores("CND of pairs", n, column="low")[1:] - high
-        yield high
 
 
 def shares_of_noise():
@@ -781,7 +428,6 @@ def firsts_and_lasts():
         total = 2 * scores("CR", n) + scores("NRR", n)
         for x in (scores("CND", n), scores("CND of pairs", n), -total):
             yield x.argmin() == 0 and x.argmax() == 6
-        yield scores("CR", n).argmax() == 6 and scores("BLEU", n).argmax() != 0
 
 
 def rankings():
@@ -803,22 +449,21 @@ def likelier_than_real_text():
 
 
 def agreement():
-    """Kendall's tau within what asks for the whole, across, and of quality alone."""
+    """Kendall's tau within what asks for the whole, and across."""
     forward, reverse = (lm_scores(x, "per_text") for x in ("candidates", "references"))
     for n in ORDERS:
         whole = [-scores("CND", n), scores("MS-Jaccard", n), *-forward]
         yield from (kendalltau(x, y).statistic - 0.6 for x, y in combinations(whole, 2))
         across = product(whole, reverse)
         yield from (kendalltau(x, y).statistic - 0.1 for x, y in across)
-        yield from (kendalltau(scores("CR", n), -y).statistic - 0.6 for y in reverse)
 
 
 def turned_round():
-    for metric, n in product(("CND", "CND of pairs"), (2, 3)):
-        for against, sign in (("train", 1), ("test", -1)):
-            seq, mali = scores(metric, n, against)[2:4]
-            yield sign * (mali - seq)
-    yield scores("CND", 2, "test")[0] - 10 * scores("CND", 2)[0]
+    for metric, n, against in product(
+        ("CND", "CND of pairs"), (2, 3), ("train", "test")
+    ):
+        seq, mali = scores(metric, n, against)[2:4]
+        yield (mali - seq) * (1 if against == "train" else -1)
 
 
 def real_row(metric, min_count, *sizes):
@@ -841,26 +486,9 @@ def off_by_rare_words():
         yield np.abs(found - printed_real("MSJ")).max()
 
 
-def printed_between_sizes():
-    """BLEU rises with the references, Self-BLEU with the texts."""
-    bleu = [real_row("BLEU", 3, 10000, n) for n in (18068, 22000, 26000)]
-    few, more = (real_row("Self-BLEU", 3, n, n - 1) for n in (5000, 10000))
-    yield from np.diff([*bleu[:2], printed_real("BL"), bleu[2]], axis=0)
-    yield from np.diff([few, printed_real("SBL"), more], axis=0)
-
-
 def frechet(against):
     rows = table("frechet.csv").query("references == @against").set_index("system")
     return rows.loc[[*SYSTEMS]]
-
-
-def scenes_count_for_more():
-    """Leads of real text in standard errors, and other scenes."""
-    train, test = frechet("train"), frechet("test")
-    error = max(train.standard_error.max(), test.standard_error.max())
-    yield (train.distance.iloc[1] - train.distance.iloc[0]) / error - 8
-    yield 2 - (test.distance.iloc[1] - test.distance.iloc[0]) / error
-    yield from test.distance.iloc[0] - train.distance.iloc[1:6]
 
 
 FIVE = ("Real Data", *SYSTEMS[1:5])
@@ -874,42 +502,18 @@ def first_in_every_table():
     """Real text; MLE before two GANs; and each GAN repeats itself more than MLE."""
     for t, n in product("123", ORDERS):
         x, own = printed_table(t, f"MSJ{n}"), printed_table(t, f"SBL{n}")
-        yield from (x[0] - x[1:]).tolist() + (x[1] - x[[2, 4]]).tolist()
-        yield from own[2:] - own[1]
+        yield from [*x[0] - x[1:], *x[1] - x[[2, 4]], *own[2:] - own[1]]
 
 
-def contrary_pairs():
-    """Of our samples and a printed table, by Kendall's tau over five systems."""
-    for t in "123":
-        both = ((scores("MS-Jaccard", n)[:5], f"MSJ{n}") for n in ORDERS)
-        taus = [kendalltau(x, printed_table(t, y)).statistic for x, y in both]
-        yield 5 * sum(1 - np.array(taus))
-
-
-def of_samples(column):
-    """Of the four models: NLL, FBD, or minus MS-Jaccard-4."""
-    nll = lm_scores("candidates", "per_text").mean(axis=0)
-    every = {"NLL": nll, "FBD": frechet("train").distance.to_numpy()}
-    return (every | {"MSJ4": -scores("MS-Jaccard", 4)})[column][1:5]
-
-
-def mle_is_first(column):
-    """In our samples and the tables; 2 is MaliGAN."""
-    sign = -1 if column == "MSJ4" else 1
-    tables = [sign * printed_table(t, column, FIVE[1:]) for t in "123"]
-    return [x.argmin() for x in (of_samples(column), *tables)]
-
-
-def alike_pairs(column):
-    sign = -1 if column == "MSJ4" else 1
-    for t in "123":
-        theirs = sign * printed_table(t, column, FIVE[1:])
-        yield 3 * (1 + kendalltau(of_samples(column), theirs).statistic)
+def mle_is_first():
+    """By NLL, in our samples and the tables."""
+    tables = [printed_table(t, "NLL", FIVE[1:]) for t in "123"]
+    ours = lm_scores("candidates", "per_text").mean(axis=0)[1:5]
+    return [x.argmin() for x in (ours, *tables)]
 
 
 def lead_of_maligan():
-    for column in ("FBD", *(f"MSJ{n}" for n in ORDERS)):
-        sign = -1 if column == "FBD" else 1
+    for column, sign in (("FBD", -1), *((f"MSJ{n}", 1) for n in ORDERS)):
         mle, seq, mali, rank = sign * printed_table("1", column, FIVE[1:])
         yield mali - max(mle, seq, rank)
 
@@ -932,86 +536,42 @@ def implied_bleu(paper, orders, rounding=0.0):
 
 
 def bleu_falls_or_not():
-    low, high = (implied_bleu("li2020-preprint", (4, 5), x) for x in (-5e-4, 5e-4))
-    yield from low[:, 1] - high[:, 0]
-    low, high = (implied_bleu("li2020", (3, 4), x) for x in (-5e-4, 5e-4))
-    yield from low[:, 0] - high[:, 1]
-    x = implied_bleu("li2020", (2, 3, 4))
-    yield from (x[:, 0] - x[:, 1]).tolist() + (x[:, 1] - x[:, 2] - 0.1).tolist()
+    """By one word more, whatever was rounded: not in the preprint, always in print."""
+    for paper, orders, sign in (("li2020-preprint", (4, 5), 1), ("li2020", (3, 4), -1)):
+        low, high = (implied_bleu(paper, orders, x * sign) for x in (-5e-4, 5e-4))
+        yield from (low[:, 1] - high[:, 0]) * sign
 
 
 OF_SAMPLES = [
     ("N10.34", copied_by_models, -INF, -UP),
-    ("N10.34", lambda: scores("different sentences", 0).argmin(), 6),
-    ("N10.34", lambda: scores("distinct", 1).argmin(), 6),
     ("N10.35", further_than_real_text, UP, INF),
     ("N10.36", shares_of_noise, (0.1, 0.36, 0.42), (0.2, 0.46, 0.52)),
     ("N10.37", lambda: [ends(-scores("distinct", n))[0] for n in (2, 3, 4)], 0),
     ("N10.38", firsts_and_lasts, 1),
     ("N10.40", lambda: len(rankings()), 1),
     ("N10.41", lambda: [ends(-scores("MS-Jaccard", n)) for n in ORDERS], (0, 0, 6)),
-    ("N10.41", lambda: [*map(ends, lm_scores("candidates", "per_text"))], (0, 0, 6)),
     ("N10.42", likelier_than_real_text, (0, 0, 0, 0, 1, 1, 1)),
-    ("N10.42", lambda: lm_scores("candidates", "per_token_low")[:, 4:], 4, INF),
-    ("N10.42", lambda: lm_scores("candidates", "per_token_high")[:, :2], 0, 3.5),
     ("N10.43", agreement, UP, INF),
     ("N10.44", turned_round, UP, INF),
     ("N10.45", off_by_rare_words, (0, 0.002, 0.002), (0.002, 1, 1)),
-    ("N10.45", printed_between_sizes, UP, INF),
     ("N10.46", lambda: ends(frechet("train").distance.to_numpy()), (0, 0, 6)),
-    ("N10.46", scenes_count_for_more, UP, INF),
     ("N10.48", first_in_every_table, UP, INF),
-    ("N10.48", lambda: [scores("MS-Jaccard", n)[:5].argmax() for n in ORDERS], 0),
-    ("N10.48", contrary_pairs, (11.9, 7.9, 3.9), (12.1, 8.1, 4.1)),
-    ("N10.49", lambda: mle_is_first("NLL"), 0),
-    ("N10.49", lambda: [mle_is_first(x) for x in ("FBD", "MSJ4")], (0, 2, 0, 0)),
-    ("N10.49", lambda: alike_pairs("NLL"), (4.9, 4.9, 5.9), (5.1, 5.1, 6.1)),
-    ("N10.49", lambda: alike_pairs("FBD"), 2.9, 3.1),
-    ("N10.49", lambda: alike_pairs("MSJ4"), (2.9, 3.9, 4.9), (3.1, 4.1, 5.1)),
+    ("N10.49", mle_is_first, 0),
     ("E13.1", lead_of_maligan, UP, INF),
     ("E13.4", place_of_the_language_model, (9, 4)),
     ("E13.5", bleu_falls_or_not, UP, INF),
-    ("E13.5", lambda: np.diff(implied_bleu("li2020-preprint", (4, 5))), UP, INF),
 ]
 
 
 # --- other tables -------------------------------------------------------------------
 
 
-def sweep(name, n, left_out=None):
-    """Rows by temperature, of all sentences or without a group."""
-    rows = table(name)
-    kept = rows.left_out.isna() if left_out is None else rows.left_out == left_out
-    return rows[kept & (rows.n == n)].set_index("temperature")
-
-
-def least_at_1(name):
-    """CND, by the plug-in and by pairs; without a group, against the neighbours."""
-    for n in (1, 2, 3, 4):
-        x = sweep(name, n).drop(index="real")
-        assert len(x) == 10
-        yield from (x[cnd].idxmin() == "1" for cnd in ("cnd", "cnd_pairs"))
-        for group in table(name).left_out.dropna().unique():
-            x = sweep(name, n, group).drop(index="real", errors="ignore")
-            x = x[[0.8 < float(t) < 1.3 for t in x.index]]
-            assert len(x) == 3
-            yield (-x.nrr_pairs - 2 * x.coverage_rate).idxmin() == "1"
-
-
-def norms_differ():
-    r"""CND + 2 CR + NRR is $\Vert p \Vert^2$, of the references alone."""
-    pairs = ("cnd", "negative_repetition_rate"), ("cnd_pairs", "nrr_pairs")
-    for n, (cnd, nrr) in product((1, 2, 3, 4), pairs):
-        x = sweep("temperature_sweep.csv", n)
-        yield np.ptp(x[cnd] + 2 * x.coverage_rate + x[nrr]) / x[nrr].abs().max()
-
-
 def captions_fall():
     for n in (1, 2, 3, 4):
-        x = sweep("caption_sweep.csv", n).drop(index="real")
-        assert {*x.sentences} == {50_000}
-        yield from np.diff(-x.coverage_rate)
-        yield from np.diff(x.nrr_pairs)
+        x = table("caption_sweep.csv").set_index("temperature").drop(index="real")
+        x = x[x.left_out.isna() & (x.n == n)]
+        yield from (x[cnd].idxmin() == "1" for cnd in ("cnd", "cnd_pairs"))
+        yield min(np.diff([-x.coverage_rate, x.nrr_pairs]).min(axis=1)) >= 0
 
 
 OLD = "LL|Markov-. LL|CR|CR-.|SE|NRR|NRR-.|(NS)?BLEU-.|Distinct-."
@@ -1020,8 +580,9 @@ OLD = "LL|Markov-. LL|CR|CR-.|SE|NRR|NRR-.|(NS)?BLEU-.|Distinct-."
 def of_table_1():
     """Each draw against the range of the matrix, whose search has fewer starts."""
     rows = table("table1.csv").query("num_self_references == 2 and size == 32")
-    matrix = table("compatibility_matrix.csv").query("references == 2")
-    matrix = matrix[matrix.self_references == 2]
+    matrix = table("compatibility_matrix.csv").query(
+        "references == self_references == 2"
+    )
     matrix = matrix.set_index(["quality", "diversity", "sigma"])
     for (order, sigma), draws in rows.groupby(["order", "sigma"]):
         cell = matrix.loc[f"BLEU-{order}", f"NSBLEU-{order}", sigma]
@@ -1032,116 +593,48 @@ def of_table_1():
 def many_references():
     x = table("compatibility_matrix.csv").query("references in (2, 10, 100)")
     x = x[x.quality.str.fullmatch(OLD) & x.diversity.str.fullmatch(OLD)]
-    assert len(x) == 9 * 11 * 3
     yield x.beaten.min()
     yield x.query("references > 2 and sigma == 1").drate.astype(float).min() / 0.003
 
 
-def steps_of_candidates(pair):
-    """Of each seed that both rows have: the rise, and the rise beyond the bound."""
-    x = table("growth.csv").query("length == 3 and references == 2 and sigma == 1")
-    x = x[(x.vocab_size == 4) & (x.pair == pair)]
-    x = x[x.method.isin(["exact", "bounds", "search"])]
-    top = x.upper_bound.where(x.method == "bounds", x.qdisc)
-    top = top.where(x.method != "search", INF)
-    x = x.assign(top=top).set_index(["candidates", "seed"])
-    for before, after in pairwise((3, 6, 31, 101, 1001)):
-        old, new = x.loc[before], x.loc[after]
-        seeds = old.index.intersection(new.index)
-        assert len(seeds) >= 5
-        yield (new.qdisc - old.qdisc)[seeds].min(), (new.qdisc - old.top)[seeds].min()
-
-
 def words_before_topics():
-    """Repeat by repeat: slopes, and intervals of what four topics less cost."""
+    """Repeat by repeat: slopes, and what two topics less cost against a fifth."""
     rows = table("reverse_scores.csv").set_index(["damage", "strength", "repeat"])
     for repeat in range(5):
-        x = rows.xs(repeat, level="repeat")
-        each = (x.loc[name].loc[:0.8].per_token for name in DAMAGES)
+        x = rows.xs(repeat, level="repeat").per_token
+        each = [x.loc[name].loc[:0.8] for name in (COLLAPSE, "word swap", DROPOUT)]
         yield from np.diff([0, *(np.polyfit(y.index, y, 1)[0] for y in each)])
-        clean, one, two, *_, four = x.loc["mode collapse"].itertuples()
-        fifth = x.loc["word dropout", 0.2].per_token
-        yield from np.diff([clean.low, one.per_token, clean.high, four.per_token])
-        yield from np.diff([clean.per_token, two.per_token, fifth])
+        yield x.loc[DROPOUT, 0.2] - each[0].iloc[2]
 
 
-DAMAGES = "mode collapse", "word swap", "word dropout"
-
-
-def prompt_test(question):
-    rows = table("prompt_test.csv").query("world == 'exact match'")
-    rows = rows[rows.question == question].set_index(["prompts", "generations"])
-    return (rows.named / rows.runs).sort_index().unstack()
-
-
-def more_generations_before_prompts():
-    power = prompt_test("sharper")
-    return power.loc[500, 8] - power.loc[2000, 2]
-
-
-def lead_of_temperatures():
-    """Whether both are first of 18, and by how much, in nats."""
-    rows = table("samplers.csv").query("measure == 'nats' and kept != kept")
-    for _, x in rows.set_index("sampler").groupby("world").q50:
-        x = x.sort_values()
-        yield {*x.index[:2]} == {"temperature", "EDT"} and len(x) == 18
-        yield x.iloc[2] > 3 * x.iloc[1]
-
-
-def off_the_limit(pair):
-    """Fisher's z of lots that have references of their own, in standard errors."""
-    x = table("two_errors.csv").query("kind == 'own'")
-    rho = np.corrcoef(x[f"CR-{pair}"], x[f"NRR-{pair}"])[0, 1]
-    return (np.arctanh(rho) - np.arctanh(-np.sqrt(0.5))) * np.sqrt(len(x) - 3)
+COLLAPSE, DROPOUT = "mode collapse", "word dropout"
 
 
 OF_OTHERS = [
-    ("N11.14", lambda: least_at_1("temperature_sweep.csv"), 1),
-    ("N11.14", norms_differ, 0, 4e-6),
-    ("N11.17", lambda: least_at_1("caption_sweep.csv"), 1),
-    ("N11.17", captions_fall, 0, INF),
+    ("N11.17", captions_fall, 1),
     ("N14.7", of_table_1, 0.9, INF),
     ("N14.10", many_references, 1, INF),
-    ("N19.6", lambda: [x[0] for x in steps_of_candidates("BS-2")], UP, INF),
-    ("N19.6", lambda: [x[1] for x in steps_of_candidates("BS-2")], -INF, 0),
-    ("N19.6", lambda: [*steps_of_candidates("BS-1")], UP, INF),
-    ("N19.6", lambda: [*steps_of_candidates("BS-3")], UP, INF),
     ("N15.21", words_before_topics, UP, INF),
-    ("N18.30", lambda: prompt_test("same").loc[30:], 0.035, 0.065),
-    ("N18.30", lambda: prompt_test("tie").loc[30:], 0.035, 0.065),
-    ("N18.30", lambda: prompt_test("sharper").diff().iloc[1:], UP, 1),
-    ("N18.30", more_generations_before_prompts, UP, 1),
-    ("N24.31", lead_of_temperatures, 1),
-    ("N26.13", lambda: [off_the_limit(n) for n in (1, 2)], -2, 2),
 ]
 
 
-EVERY = [
-    *(*OF_GANS, *OF_AUTOENCODERS, *OF_SEARCHES, *OF_FOUR, *OF_REWARDS),
-    *(*OF_TABLE_2, *OF_SAMPLES, *OF_OTHERS),
-]
+EVERY = OF_GANS + OF_AUTOENCODERS + OF_SEARCHES + OF_FOUR + OF_REWARDS
+EVERY += OF_TABLE_2 + OF_SAMPLES + OF_OTHERS
 
 
-@pytest.mark.claim("E13.1", "E13.4", "E13.5", "N10.27", "N10.28", recount=True)
-@pytest.mark.claim("N10.29", "N10.30", "N10.31", "N10.34", "N10.35", recount=True)
-@pytest.mark.claim("N10.36", "N10.37", "N10.38", "N10.40", "N10.41", recount=True)
-@pytest.mark.claim("N10.42", "N10.43", "N10.44", "N10.45", "N10.46", recount=True)
-@pytest.mark.claim("N10.48", "N10.49", "N10.50", "N10.51", "N11.14", recount=True)
-@pytest.mark.claim("N11.17", "N14.7", "N14.10", "N15.21", "N18.30", recount=True)
-@pytest.mark.claim("N19.6", "N21.13", "N21.14", "N21.15", recount=True)
-@pytest.mark.claim("N21.16", "N21.17", "N21.18", "N21.19", "N21.20", recount=True)
-@pytest.mark.claim("N21.21", "N21.22", "N21.23", "N21.24", "N22.13", recount=True)
-@pytest.mark.claim("N22.14", "N22.15", "N22.17", "N22.18", recount=True)
-@pytest.mark.claim("N22.20", "N22.24", "N22.25", "N22.26", "N22.28", recount=True)
-@pytest.mark.claim("N22.30", "N22.32", "N22.35", recount=True)
-@pytest.mark.claim("N22.29", "N22.33", "N22.36", "N23.12", "N23.13", recount=True)
-@pytest.mark.claim("N23.14", "N23.15", "N23.16", "N23.17", "N23.18", recount=True)
-@pytest.mark.claim("N23.19", "N23.20", "N23.21", "N24.31", "N26.13", recount=True)
+@pytest.mark.claim(
+    "E13.1", "E13.4", "E13.5", "N10.27", "N10.28", "N10.29", "N10.30", "N10.31",
+    "N10.34", "N10.35", "N10.36", "N10.37", "N10.38", "N10.40", "N10.41", "N10.42",
+    "N10.43", "N10.44", "N10.45", "N10.46", "N10.48", "N10.49", "N10.50", "N10.51",
+    "N11.17", "N14.7", "N14.10", "N15.21", "N21.13", "N21.14", "N21.15", "N21.16",
+    "N21.17", "N21.18", "N21.19", "N21.20", "N21.21", "N21.22", "N21.23", "N21.24",
+    "N22.13", "N22.14", "N22.15", "N22.17", "N22.33", "N22.36", "N23.12", "N23.13",
+    "N23.14", "N23.15", "N23.16", "N23.17", "N23.18", "N23.19", "N23.20", "N23.21",
+    recount=True,
+)  # fmt: skip
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: row[0])
-def test_the_table_says_so(row, request):
-    claim, counted, low, *high = row
-    marks = request.node.iter_markers("claim")
-    assert any(claim in mark.args for mark in marks)
+def test_the_table_says_so(row):
+    _, counted, low, *high = row
     found = counted()
     found = np.array([*found] if hasattr(found, "__next__") else found, float)
     assert found.size

@@ -1,43 +1,23 @@
-"""Tables of metrics of texts made anew, by counting or on other sentences.
+"""Tables of metrics of texts made anew, by counting or on other sentences."""
 
-Where QDTHEORY_DATA names the folder of the corpora, three more are.
-"""
-
-import os
 from collections import Counter
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lab import corpora
 from scipy.special import expit
-from scripts import frame, published, rows_of
+from scripts import frame, published
 from scripts import script as load
 
 from qdtheory import text
 from qdtheory.text import as_corpus, bleu, cnd, ms_jaccard, self_bleu
 
-DATA = os.environ.get("QDTHEORY_DATA")
-needs_data = pytest.mark.skipif(
-    not DATA, reason="set QDTHEORY_DATA to the folder of the corpora"
-)
 table = cache(frame)
 DAMAGES = "mode collapse", "word dropout", "word swap"
 EMBEDDERS = "MiniLM", "LSA", "LSTM"
-
-
-def rates(candidates, references):
-    """CR and NRR of bigrams by hand."""
-    q, p = (
-        Counter(g for text in corpus for g in pairwise(text))
-        for corpus in (candidates, references)
-    )
-    cr = sum(count * p[g] for g, count in q.items()) / q.total() / p.total()
-    return cr, -sum(count**2 for count in q.values()) / q.total() ** 2
 
 
 def jaccard(candidates, references, max_order):
@@ -56,85 +36,28 @@ def jaccard(candidates, references, max_order):
 # --- the noise family, samples of models, rows of real text -------------------------
 
 
-@needs_data
-def test_table_2_is_measured_anew_by_counting():
-    """Quality, diversity and the range of CR of bigrams, in the first split of news."""
-    measure = load("make_table2")
-    sentences = measure.read(Path(DATA or ""), "news")
-    size = len(sentences) // 3
-    order = np.random.default_rng(0).permutation(len(sentences))
-    rows = frame("table2.csv").query("corpus == 'news' and pair == 'CN' and order == 2")
-    rows = rows.query("split == 0 and source == 'references'").dropna(subset="qdisc")
-    for row in rows.to_dict("records"):
-        parts = (list(sentences[order[k * size : (k + 1) * size]]) for k in (0, 1))
-        c, r = [*parts][:: -1 if row["swapped"] else 1]
-        p = Counter(g for text in r for g in pairwise(text))
-        best = max(np.mean([p[g] for g in pairwise(text)]) for text in r)
-        names = ("quality", "diversity", "quality_range")
-        found = *rates(c, r), best / p.total()
-        assert found == pytest.approx([row[x] for x in names], rel=1e-5)
-
-
-@needs_data
-@pytest.mark.parametrize("system", ["Real", "MLE", "TextGAN"])
-def test_model_samples_are_scored_anew_by_counting(system):
-    measure, folder = load("make_model_samples"), Path(DATA or "")
-    real = "texygen/image_coco.txt"
-    train = list(measure.read(folder, real, seed=1))
-    size = len(train) // 2
-    if system == "Real":
-        candidates = train[size:]
-    else:
-        file = f"model_samples/{measure.MODELS[system]}.txt"
-        candidates = list(measure.read(folder, file, seed=1))[:size]
-    alike = jaccard(candidates, train[:size], 2)[1]
-    rows = frame("model_samples.csv").query("references == 'train' and order == 2")
-    listed = rows[rows.system == system].set_index("metric").value
-    expected = [*rates(candidates, train[:size]), alike]
-    # Six digits are written.
-    assert [*listed[["CR", "NRR", "MS-Jaccard"]]] == pytest.approx(expected, rel=1e-5)
-
-
-def real_row(min_count, candidates, references, corpus):
-    """MS-Jaccard of orders 1 to 5."""
+def real_row(min_count, candidates, corpus="IMDB"):
+    """MS-Jaccard of orders 2 to 5, with half as many references."""
     rows = frame("real_row.csv").query("metric == 'MS-Jaccard' and corpus == @corpus")
-    kept = (rows.min_count == min_count) & (rows.candidates == candidates)
-    return rows[kept & (rows.references == references)].value.to_numpy()
-
-
-@needs_data
-def test_the_row_of_real_text_is_measured_anew_by_counting():
-    train, test = (
-        [line.split() for line in Path(DATA or "", name).read_text().splitlines()]
-        for name in ("coco60/train.txt", "coco60/test.txt")
-    )
-    seen = Counter(word for sentence in train for word in sentence)
-    train, test = (
-        [tuple(s) for s in part if all(seen[word] >= 3 for word in s)]
-        for part in (train, test)
-    )
-    found = jaccard(train[:40000], test, 5)
-    assert real_row(3, 40000, 18068, "COCO") == pytest.approx(found, rel=1e-5)
+    rows = rows.query("min_count == @min_count and candidates == @candidates")
+    return rows[rows.references == candidates // 2].value.to_numpy()[1:]
 
 
 @pytest.mark.claim("N10.47")
 def test_real_text_of_the_other_tables_has_more_in_common_the_larger_it_is():
     """Reviews are counted anew by hand; news and reviews of a tenth of the size."""
     reviews, news = (
-        np.array([published("montahaei2019", *row, f"MSJ{n}") for n in (2, 3, 4, 5)])
-        for row in (("3", "Real Data"), ("2", "Real Data"))
+        [published("montahaei2019", t, "Real Data", f"MSJ{n}") for n in (2, 3, 4, 5)]
+        for t in "32"
     )
-    few, some, many = (real_row(k, 20000, 10000, "IMDB")[1:] for k in (17, 30, 50))
-    assert (few < reviews).all()
-    assert (reviews < many).all()
-    assert np.abs(some - reviews).max() < 0.013
-    assert (real_row(3, 6424, 3212, "news")[1:] < news - 0.015).all()
+    few, many = (real_row(k, 20000) for k in (17, 50))
+    assert ((few < reviews) & (reviews < many)).all()
+    assert (real_row(3, 6424, "news") < np.array(news) - 0.015).all()
     rule = {"rare": "unk", "max_unknown": 4, "min_length": 5, "max_length": 40}
-    reviews = corpora.imdb(sentences_per_review=2)
-    real = corpora.prepare(reviews, min_count=17, **rule, seed=0)
+    real = corpora.imdb(sentences_per_review=2)
+    real = corpora.prepare(real, min_count=17, **rule, seed=0)
     part, whole = (
-        jaccard(real[:a], real[20000 : 20000 + b], 2)[1]
-        for a, b in ((3212, 1606), (20000, 10000))
+        jaccard(real[:a], real[20000 : 20000 + a // 2], 2)[1] for a in (3212, 20000)
     )
     assert few[0] == pytest.approx(whole, rel=1e-5)
     # What half of the news' sentences of reviews lack is more than the news lack.
@@ -147,17 +70,14 @@ TEXTS = st.lists(
 
 
 @pytest.mark.claim("N10.39")
-@settings(max_examples=30)
 @given(TEXTS, TEXTS, TEXTS, st.integers(1, 2))
-def test_more_of_cr_and_nrr_is_less_cnd(one, other, references, order):
-    quality, diversity, distance = (
-        metric(one) - metric(other)
-        for metric in (
-            lambda x: text.coverage_rate(x, references, order),
-            lambda x: text.negative_repetition_rate(x, order, "plug-in"),
-            lambda x: cnd(x, references, order, "plug-in"),
-        )
-    )
+def test_more_of_cr_and_nrr_is_less_cnd(one, other, references, n):
+    def all_three(x):
+        quality = text.coverage_rate(x, references, n)
+        diversity = text.negative_repetition_rate(x, n, "plug-in")
+        return np.array([quality, diversity, cnd(x, references, n, "plug-in")])
+
+    quality, diversity, distance = all_three(one) - all_three(other)
     assert distance == pytest.approx(-2 * quality - diversity, abs=1e-14)
     assert distance < 0 or min(quality, diversity) <= 1e-14
 
@@ -165,42 +85,31 @@ def test_more_of_cr_and_nrr_is_less_cnd(one, other, references, order):
 # --- damaged texts ------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def script():
-    return load("make_sensitivity")
-
-
-@pytest.fixture(scope="module")
-def embedders():
-    return load("embedders")
-
-
 def random_sentences(seed, size, words="abcdefgh"):
     rng = np.random.default_rng(seed)
     return as_corpus([[*rng.choice([*words], rng.integers(1, 9))] for _ in range(size)])
 
 
-def test_lstm_states_are_the_greatest_along_a_sentence(embedders):
+def test_lstm_states_are_the_greatest_along_a_sentence():
     training, new = random_sentences(0, 60), random_sentences(1, 9, "abcdefghz")
     options = {"min_count": 2, "max_epochs": 1, "hidden_size": 4}
     fitted = corpora.fit_language_model(training, **options)
     model = fitted.model
     inputs = np.asarray(model.embeddings @ model.input_weights + model.gate_biases)
-    recurrent = np.asarray(model.recurrent_weights)
 
     def greatest(sentence):
         known = [w if w in fitted.vocabulary else "<unk>" for w in sentence]
         h, c, states = np.zeros(4), np.zeros(4), []
         # The end token stands before the first word.
         for i in (-1, *map(fitted.vocabulary.index, known)):
-            *gates, cell = np.split(inputs[i] + h @ recurrent, 4)
+            *gates, cell = np.split(inputs[i] + h @ model.recurrent_weights, 4)
             write, keep, show = expit(gates)
             c = keep * c + write * np.tanh(cell)
             h = show * np.tanh(c)
             states.append(h)
         return np.max(states[1:], axis=0)
 
-    found = embedders.lstm_states(training, **options)(new)
+    found = load("embedders").lstm_states(training, **options)(new)
     np.testing.assert_allclose(found, [greatest(x) for x in new], atol=1e-12)
 
 
@@ -208,49 +117,6 @@ def measured(damage, metric):
     """A row for each strength, a column for each repeat."""
     rows = table("sensitivity.csv").query("damage == @damage and metric == @metric")
     return rows.pivot(index="strength", columns="repeat", values="value")
-
-
-def test_damaged_texts_are_measured_anew_one_metric_at_a_time(script):
-    corpus = corpora.prepare(corpora.imdb(), min_length=5, max_length=20, seed=0)
-    order, size = np.random.default_rng(0).permutation(len(corpus)), script.SIZE
-    references, pool = np.split(order, [size])
-    known, clean = corpus[references], corpus[pool[: 2 * size]]
-    samples = {
-        ("word dropout", 0.4): script.drop_words(clean, 0.4, 0),
-        ("word swap", 0.4): script.swap_words(clean, 0.4, 0),
-    }
-    for row in rows_of("topics.csv"):
-        name = "mode collapse" + " (LSA)" * (row["embedder"] == "LSA")
-        kept = [i for i in pool if int(row["topics"][i]) in (3, 4)]
-        samples[name, 0.6] = corpus[np.array(kept[: 2 * size])]
-    for (damage, strength), texts in samples.items():
-        first, second = texts[:size], texts[size:]
-        values = {
-            "BLEU-2": bleu(first, known, 2)[-1],
-            "Self-BLEU-2": self_bleu(first, 2)[-1],
-            "Two-sample-BLEU-2": bleu(second, first, 2)[-1],
-            "CND-2": cnd(first, known, 2, estimator="plug-in"),
-            "MS-Jaccard-2": ms_jaccard(first, known, 2)[-1],
-        }
-        expected = [measured(damage, name).loc[strength, 0] for name in values]
-        np.testing.assert_allclose([*values.values()], expected, rtol=1e-4)  # 5 digits
-
-
-@pytest.mark.slow
-def test_distances_and_a_reverse_score_are_measured_anew(script):
-    references, samples = script.damaged(script.SIZE, script.SIZE, 1)
-    lsa = load("make_topics").latent_semantic_analysis()
-    for name, embed in {"MiniLM": corpora.embed, "LSA": lsa}.items():
-        both = map(embed, (samples["mode collapse", 0.8], references))
-        expected = measured("mode collapse", f"Frechet {name}").loc[0.8, 1]
-        assert corpora.frechet_distance(*both) == pytest.approx(expected, rel=1e-3)
-    # A fitted model's last digits depend on the machine.
-    size = load("make_reverse_scores").SIZE
-    references, samples = script.damaged(size, size, 1)
-    score = corpora.reverse_lm_score(samples["word dropout", 1.0], references, seed=1)
-    rows = frame("reverse_scores.csv").query("damage == 'word dropout' and repeat == 1")
-    expected = rows.set_index("strength").per_token[1.0]
-    assert score.per_token.value == pytest.approx(expected, rel=1e-2)
 
 
 @pytest.mark.claim("N15.18")
@@ -265,32 +131,30 @@ def test_damage_of_sentences_is_seen_by_joint_metrics_and_not_by_words():
         assert np.ptp(measured("word swap", f"{kind}-2"), axis=0).all()
     # Sentences of our own, shuffled: words stay, pairs do not.
     rng = np.random.default_rng(18)
-    sentences = rng.choice(list("abcdefg"), (60, 6), p=np.arange(1, 8) / 28)
-    sentences = np.sort(sentences, axis=1)
-    shuffled = rng.permuted(sentences, axis=1).tolist()
-    references = np.sort(rng.permuted(sentences, axis=0), axis=1).tolist()
+    plain = rng.choice(list("abcdefg"), (60, 6), p=np.arange(1, 8) / 28)
+    plain = np.sort(plain, axis=1)
+    references = np.sort(rng.permuted(plain, axis=0), axis=1).tolist()
+    both = plain.tolist(), rng.permuted(plain, axis=1).tolist()
     for metric in (ms_jaccard, bleu):
-        before, after = (
-            np.ravel(metric(x, references, 2)) for x in (sentences.tolist(), shuffled)
-        )
+        before, after = (np.ravel(metric(x, references, 2)) for x in both)
         assert before[0] == pytest.approx(after[0], abs=1e-12)
         assert before[-1] > after[-1] + 0.05
-    assert self_bleu(shuffled, 2)[1] < self_bleu(sentences.tolist(), 2)[1]
+    assert self_bleu(both[1], 2)[1] < self_bleu(both[0], 2)[1]
 
 
 @pytest.mark.claim("N15.23")
-def test_which_topic_is_left_decides_what_bleu_says():
+@pytest.mark.parametrize("damage", ["mode collapse", "mode collapse (LSA)"])
+def test_which_topic_is_left_decides_what_bleu_says(damage):
     """With topics by LSA and other orders too, where distances rise in each repeat."""
-    for damage in ("mode collapse", "mode collapse (LSA)"):
-        for order in (2, 3, 4):
-            real, *_, left = measured(damage, f"BLEU-{order}").to_numpy()
-            assert left.min() < real.min() <= real.max() < left.max()
-            assert abs(left.mean() / real.mean() - 1) < 0.25
-            again = measured(damage, f"Two-sample-BLEU-{order}").to_numpy()
-            assert 0 < (again[-1] < again[0]).sum() < 5
-        for name in EMBEDDERS:
-            real, *_, left = measured(damage, f"Frechet {name}").to_numpy()
-            assert (left > real).all()
+    for order in (2, 3, 4):
+        real, *_, left = measured(damage, f"BLEU-{order}").to_numpy()
+        assert left.min() < real.min() <= real.max() < left.max()
+        assert abs(left.mean() / real.mean() - 1) < 0.25
+        again = measured(damage, f"Two-sample-BLEU-{order}").to_numpy()
+        assert 0 < (again[-1] < again[0]).sum() < 5
+    for name in EMBEDDERS:
+        real, *_, left = measured(damage, f"Frechet {name}").to_numpy()
+        assert (left > real).all()
     # BLEU of a sample is the mean of its parts', by their sizes.
     first, second, references = (random_sentences(k, 30 * k) for k in (1, 2, 3))
     parts = [bleu(x, references) for x in (first, second)]
@@ -300,36 +164,38 @@ def test_which_topic_is_left_decides_what_bleu_says():
 
 @pytest.mark.slow
 @pytest.mark.claim("N15.24", "N15.25")
-def test_what_costs_more_depends_on_the_metric_and_its_embedder(script, embedders):
+def test_what_costs_more_depends_on_the_metric_and_its_embedder():
     """600 other sentences, and an LSA of 5,000."""
+    script = load("make_sensitivity")
     references, found = script.damaged(600, 600, 7)
     kinds = ("word swap", 0.0), *zip(DAMAGES, (0.8, 0.6, 0.6), strict=True)
-    values = {"BLEU": [-bleu(found[kind], references)[-1] for kind in kinds]}
-    lsa = embedders.latent_semantics(script.sentences()[-5000:], 64, 5)
-    for name, embed in {"MiniLM": corpora.embed, "LSA": lsa}.items():
-        real = embed(references)
-        distances = [corpora.frechet_distance(embed(found[k]), real) for k in kinds]
-        values[name] = np.square(distances)
-    rises = {name: np.subtract(x[1:], x[0]) for name, x in values.items()}
-    topics, drop, swap = (dict(zip(rises, x)) for x in zip(*rises.values()))
-    assert min(*drop.values(), *swap.values()) > 0
-    assert swap["BLEU"] > drop["BLEU"]
-    for name in ("MiniLM", "LSA"):
-        assert swap[name] < 0.6 * drop[name]
-    assert topics["MiniLM"] < 1.5 * drop["MiniLM"]
-    assert topics["LSA"] > 2 * drop["LSA"]
+    real, *kinds = (found[kind] for kind in kinds)
+
+    def rises(cost):
+        return [cost(x) - cost(real) for x in kinds]
+
+    topics, drop, swap = rises(lambda x: -bleu(x, references)[-1])
+    assert swap > drop > 0
+    lsa = load("embedders").latent_semantics(script.sentences()[-5000:], 64, 5)
+    for embed, low, high in ((corpora.embed, -np.inf, 1.5), (lsa, 2, np.inf)):
+        distance = partial(corpora.frechet_distance, embed(references))
+        topics, drop, swap = rises(lambda x, f=embed, d=distance: d(f(x)) ** 2)
+        assert 0 < swap < 0.6 * drop
+        assert low < topics / drop < high
 
 
 @pytest.mark.slow
 @pytest.mark.claim("N15.26")
-def test_more_references_do_not_hide_topics_or_dropped_words_from_bleu(script):
+def test_more_references_do_not_hide_topics_or_dropped_words_from_bleu():
     """Pooled, of other sentences and of LSA's topics, by 10,000 and 500."""
     corpus = corpora.prepare(corpora.imdb(), min_length=5, max_length=20, seed=0)
-    topic = script.topics()["LSA"]
-    pool, others = np.split(np.random.default_rng(26).permutation(len(corpus)), [9000])
+    order, script = (
+        np.random.default_rng(26).permutation(len(corpus)),
+        load("make_sensitivity"),
+    )
+    topic, pool, others = script.topics()["LSA"], order[:9000], order[9000:]
     kinds = [corpus[pool[topic[pool] == k]] for k in range(5)]
-    clean = corpus[pool]
-    kinds += [script.drop_words(clean, 0.2, 26), clean]
+    kinds += [script.drop_words(corpus[pool], 0.2, 26), corpus[pool]]
     few, many = (
         np.array([bleu(x, corpus[others[:n]], aggregate="pooled")[-1] for x in kinds])
         for n in (500, 10_000)
