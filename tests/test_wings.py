@@ -64,7 +64,7 @@ def repetition(candidates, _):
 
 
 # The exact value, and the same of candidates and references. Means of the metrics that
-# depend on the sizes of samples are exact in tests/test_estimation.py.
+# depend on the sizes of samples are exact in tests/claims/test_estimation.py.
 METRICS = {
     "MS-Jaccard": (lambda: qd.ms_jaccard(SPACE, Q, P), text.ms_jaccard),
     "CR-2": (lambda: bigrams(qd.coverage_rate, Q, P), partial(text.coverage_rate, n=2)),
