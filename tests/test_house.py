@@ -132,7 +132,8 @@ def weights():
         found[folder.name] = code_lines(*folder.rglob("*.py"))
     found["library"] = sum(found.values())
     found["lab"] = code_lines(*LAB.rglob("*.py"))
-    found["tests"] = code_lines(*(ROOT / "tests").rglob("*.py"))
+    tests = [*(ROOT / "tests").rglob("*.py")]
+    found |= {"tests": code_lines(*tests), "files of tests": len(tests)}
     evaluate = get_command(app).commands["evaluate"]
     named = [p for p in evaluate.params if p.param_type_name == "option"]
     return found | lecture_weights() | {"options of evaluate": len(named)}
