@@ -2,13 +2,15 @@
 
     python tests/mutants.py [--parts PART ...] [--rows NUMBER ...] [--all]
 
-Each row of mutants.toml is a mistake. It runs the tests of the file, then those of its
-part, then all others, without slow ones unless `--all` is given; the first that fails
-has caught it. The exit status is 1 if a mistake survives or a row fits no line.
+Each row of mutants.toml is a mistake. It runs the examples of the file and the tests
+that name most of it, then all others, without slow ones unless `--all` is given; the
+first that fails has caught it. The exit status is 1 if a mistake survives or a row fits
+no line.
 """
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from other_pythons import copy_checkout
 
+NEAR = 6  # files of tests
 SECONDS = 1800  # a mistake may make a loop endless
 PYTEST = [sys.executable, "-m", "pytest", "-qx", "--no-header", "--tb=no"]
 
@@ -45,17 +48,13 @@ def fails(checkout: Path, options: list[str], tests: Iterable[Path]) -> str | No
 
 
 def tests_of(checkout: Path, path: Path) -> dict[str, list[Path]]:
-    """The tests and examples of a file, those of its part, and the rest of all tests.
-
-    Of the last two, those that name it most come first.
-    """
-    inside, root = path.relative_to(checkout / "qdtheory"), checkout / "tests"
-    own, part = root / inside.with_name(f"test_{path.name}"), root / inside.parent
-    tests = sorted({*root.rglob("test_*.py")} - {own})
-    tests.sort(key=lambda test: -test.read_text().count(path.stem))
-    near = [test for test in tests if part in test.parents]
-    rest = [test for test in tests if test not in near]
-    return {"own": [own, path], "part": near, "rest": rest}
+    """The examples of a file and the tests nearest to it: of its part, by names."""
+    names = re.findall(r"^(?:class|def) (\w+)", path.read_text(), re.MULTILINE)
+    part = checkout / "tests" / path.relative_to(checkout / "qdtheory").parent
+    tests = sorted(checkout.glob("tests/**/test_*.py"))
+    tests.sort(key=lambda test: -sum(map(test.read_text().count, names)))
+    tests.sort(key=lambda test: part not in test.parents)
+    return {"near": [path, *tests[:NEAR]], "rest": tests[NEAR:]}
 
 
 def files_of(checkout: Path, part: str) -> Iterable[Path]:
