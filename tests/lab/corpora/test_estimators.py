@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from lab import corpora, metrics
 from lab.corpora import estimate_bhattacharyya
-from referees.corpus_metrics import distinct_among
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy import stats
@@ -17,7 +16,6 @@ from scipy.optimize import brentq
 
 import qdtheory as qd
 from qdtheory.text import as_corpus
-from qdtheory.text.ngrams import expected_distinct
 
 approx = pytest.approx
 
@@ -32,37 +30,20 @@ def expectation(n, estimate):
 
 
 @pytest.mark.claim("N25.4", "N25.5", "N25.6")
-@pytest.mark.parametrize(("n", "k"), [(n, k) for n in (2, 3, 5) for k in range(1, n)])
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 2), (5, 3), (5, 4)])
 def test_estimators_of_k_draws_are_unbiased(n, k):
-    worth = [
-        (
-            lambda s, x=x: corpora.utility_k(s, UTILITIES[s], k, x),
-            metrics.utility_k(Q, UTILITIES, k, x),
-        )
-        for x in (0.0, 0.8, 1.0)
-    ]
     for estimate, expected in (
         (lambda s: corpora.distinct_k(s, k), metrics.distinct_k(Q, k)),
         (lambda s: corpora.pass_at_k(n, s.count(1), k), 1 - (1 - Q[1]) ** k),
-        *worth,
     ):
         assert expectation(n, estimate) == approx(float(expected), abs=1e-12)
-
-
-def test_classes_are_labels_sentences_or_a_corpus():
-    sentences = ["a b", "a b", "c"]
-    expected = 5 / 3
-    tokens, labels = [s.split() for s in sentences], np.array([0, 0, 1])
-    for classes in (sentences, tokens, labels, as_corpus(sentences)):
-        assert corpora.distinct_k(classes, 2) == approx(expected)
-
-
-@pytest.mark.parametrize("k", [1, 50, 3807])
-def test_rarefaction_is_that_of_the_binomials(k):
-    counts, times = np.array([1, 2, 9, 49, 300, 2000]), np.array([700, 90, 20, 3, 2, 1])
-    expected = distinct_among(np.repeat(counts, times).tolist(), k)
-    found = expected_distinct(counts, times, int(counts @ times), k)
-    assert found == approx(expected, rel=1e-13)
+    utility = corpora.utility_k
+    for x in (0.0, 0.8, 1.0):
+        found = expectation(n, lambda s, x=x: utility(s, UTILITIES[s], k, x))
+        exact = float(metrics.utility_k(Q, UTILITIES, k, x))
+        assert found == approx(exact, abs=1e-12)
+    for classes in ([["a", "b"], ["a", "b"], ["c"]], as_corpus(["a b", "a b", "c"])):
+        assert corpora.distinct_k(classes, 2) == approx(5 / 3)
 
 
 @pytest.mark.claim("N25.11", "N25.16")
@@ -90,17 +71,15 @@ def test_vendi_equals_the_eigenvalues_of_the_matrix_of_cosines(order):
 
 
 @pytest.mark.claim("N25.19")
-@pytest.mark.parametrize("method", ["lz78", "gzip"])
-def test_repeated_texts_compress_better(method):
+def test_repeated_texts_compress_better():
     words = np.random.default_rng(0).integers(0, 50, (200, 8)).astype(str)
-    varied = list(map(" ".join, words.tolist()))
-    ratio, some = corpora.compression_ratio, varied[:20] * 10
-    assert ratio(some, method) > 1.3 * ratio(varied, method)
+    varied, ratio = list(map(" ".join, words.tolist())), corpora.compression_ratio
+    for method in ("lz78", "gzip"):
+        assert ratio(varied[:20] * 10, method) > 1.3 * ratio(varied, method)
 
 
 def test_the_bootstrap_of_a_mean():
-    lengths = np.random.default_rng(0).integers(1, 9, size=60)
-    corpus = as_corpus([["a"] * length for length in lengths])
+    corpus = as_corpus(["a " * n for n in np.random.default_rng(0).integers(1, 9, 60)])
     found = corpora.bootstrap_interval(
         lambda c: float(c.lengths.mean()), corpus, num_resamples=4000
     )
@@ -123,6 +102,10 @@ def sampled(p, q, size, rng):
 def laws(rng, size, scale):
     raw = np.exp(rng.normal(scale=scale, size=(2, size)))
     return raw / raw.sum(axis=1, keepdims=True)
+
+
+def cantelli(c, mean, share):
+    return mean - c - np.sqrt(share * (1 - c * c))
 
 
 @pytest.mark.claim("N13.2")
@@ -154,28 +137,24 @@ def test_the_interval_covers_whatever_the_laws(scale, size):
 
 
 @pytest.mark.claim("N13.23")
-@pytest.mark.parametrize("scale", [0.3, 1, 2, 4])
-def test_the_limits_are_those_of_the_three_inequalities(scale):
+def test_the_limits_are_those_of_the_three_inequalities():
     """Cantelli's by a root search."""
     rng = np.random.default_rng(3)
-    x_p, x_q, y_p, y_q = sampled(*laws(rng, 20, scale), 300, rng)
-    x_p, x_q = x_p[:200], x_q[:200]
-    found = estimate_bhattacharyya(x_p, x_q, y_p, y_q, level=0.9)
-    delta, lowest, highest = 0.1 / 6, [], []
-    for terms in (np.exp((x_q - x_p) / 2), np.exp((y_p - y_q) / 2)):
-        mean, size = terms.mean(), len(terms)
-        highest.append(mean + np.sqrt(2 * np.log(1 / delta) / size))
-        lowest.append(delta * mean)
-        share = (1 - delta) / (delta * size)
-
-        def cantelli(c, mean=mean, share=share):
-            return mean - c - np.sqrt(share * (1 - c * c))
-
-        if cantelli(0) > 0:
-            top = 1 / np.sqrt(1 + share)  # the right side is least there
-            lowest.append(brentq(cantelli, 0, top, xtol=1e-15))
-    assert found.low == approx(-np.log(min(1, *highest)), abs=1e-12)
-    assert found.high == approx(-np.log(max(lowest)), abs=1e-10)
+    for scale in (0.3, 1, 2, 4):
+        x_p, x_q, y_p, y_q = sampled(*laws(rng, 20, scale), 300, rng)
+        x_p, x_q = x_p[:200], x_q[:200]
+        found = estimate_bhattacharyya(x_p, x_q, y_p, y_q, level=0.9)
+        delta, lowest, highest = 0.1 / 6, [], [1]
+        for terms in (np.exp((x_q - x_p) / 2), np.exp((y_p - y_q) / 2)):
+            mean, size = terms.mean(), len(terms)
+            highest.append(mean + np.sqrt(2 * np.log(1 / delta) / size))
+            lowest.append(delta * mean)
+            share = (1 - delta) / (delta * size)
+            if mean > np.sqrt(share):
+                top = 1 / np.sqrt(1 + share)  # the right side is least there
+                lowest.append(brentq(cantelli, 0, top, (mean, share), 1e-15))
+        assert found.low == approx(-np.log(min(highest)), abs=1e-12)
+        assert found.high == approx(-np.log(max(lowest)), abs=1e-10)
 
 
 def test_disjoint_laws_and_equal_laws():
@@ -201,10 +180,8 @@ def test_bad_input(as_a_user):
     refused(
         ("real_log_p: expected the log-prob", distance(real_log_p=[])),
         ("real_log_q: expected one number a", distance(real_log_q=[-1.0])),
-        ("model_log_p: expected log-prob", distance(model_log_p=[0.5, -1.0])),
         ("model_log_q: expected log-prob", distance(model_log_q=[-1.0, nan])),
         ("text 1 has probability 0", distance(real_log_p=[-1.0, -inf])),
-        ("got an array of shape (1, 1)", distance(model_log_q=[[-1.0]])),
         ("level: expected a number between 0 and 1, got 1", distance(level=1)),
         ("at least one sample", distinct, [], 2),
         ("from 1 to 2, the number of samples, got 0", distinct, [1, 2], 0),
