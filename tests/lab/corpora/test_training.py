@@ -1,8 +1,6 @@
 """Fitted models: their loss, end and scores; checkpoints that survive a kill."""
 
-import io
 import os
-import sys
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -124,17 +122,13 @@ def test_short_sentences_weigh_no_more_than_long_ones():
     assert float(np.exp(log_q)) == approx(0.5, abs=0.1)
 
 
-def test_reports_come_every_so_many_steps(capsys, monkeypatch):
+def test_reports_come_every_so_many_steps():
     found, settings = [], SMALL | {"every": 5}
     train(CORPUS, CORPUS[:9], **settings, epochs=2, report=found.append)
-    assert [r.step for r in found] == [5, 10, 14]
-    assert {r.num_steps for r in found} == {14}
+    assert [(r.step, r.num_steps) for r in found] == [(5, 14), (10, 14), (14, 14)]
     # Parameters of size 0.1 predict almost uniformly: 4 words and the end.
     nll = found[0].training_nll, found[0].validation_nll
     assert nll == approx((np.log(5), np.log(5)), abs=0.1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    train(CORPUS, CORPUS[:9], **settings, epochs=1)
-    assert capsys.readouterr().err.count("\rstep ") == 2
 
 
 # -- checkpoints ---------------------------------------------------------------------
@@ -166,19 +160,6 @@ def whole():
 
 
 @pytest.mark.claim("N11.8")
-@pytest.mark.parametrize("step", [4, 8])
-def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, whole, step):
-    with pytest.raises(Stopped):
-        steps_of(tmp_path / "model.npz", step)
-    # 60 sentences, batches of 8: 7 steps an epoch, a stop at the end. Then nothing is
-    # left to train, and the file gives the model back.
-    for left in ([s for s in (4, 8, 12, 16, 20, 21) if s > step], []):
-        resumed, steps = steps_of(tmp_path / "model.npz")
-        assert steps == left
-        assert same(whole, resumed)
-
-
-@pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, moment):
     """The second is written by half, or not yet in its place; the first is whole."""
@@ -198,54 +179,42 @@ def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, momen
             steps_of(file)
     resumed, steps = steps_of(file)
     assert steps[0] == 8
-    assert same(resumed, whole)
+    again, none = steps_of(file)  # nothing is left to train
+    assert (same(resumed, whole), same(again, whole), none) == (True, True, [])
     assert [*tmp_path.iterdir()] == [file]
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    """A checkpoint of a finished training."""
-    file = tmp_path_factory.mktemp("checkpoint") / "model.npz"
-    train(CORPUS, **SMALL, epochs=1, checkpoint=file)
-    return file
+def test_a_checkpoint_that_is_broken_or_of_another_training_is_refused_and_kept(
+    tmp_path,
+):
+    file, nowhere = tmp_path / "model.npz", tmp_path / "no" / "model.npz"
 
-
-def test_a_checkpoint_of_another_training_is_refused_and_kept(file):
-    def resume(path=file, epochs=2, corpus=CORPUS, **change):
-        settings = SMALL | {"epochs": epochs, "checkpoint": path} | change
+    def resume(epochs=2, corpus=CORPUS, **change):
+        settings = SMALL | {"epochs": epochs, "checkpoint": file} | change
         return partial(train, corpus, **settings)
 
+    resume(1)()
     finished, renamed = file.read_bytes(), replace(CORPUS, vocabulary=tuple("abcd"))
-    another, nowhere = "belongs to another training: ", file.parent / "no" / "model.npz"
+    another = "belongs to another training: "
     refused(
         (f"{another}hidden_size was 6 and is 7; use", resume(hidden_size=7)),
         ("learning_rate was 0.001 and is 0.01", resume(learning_rate=0.01)),
         ("was 8 and is 9; seed was 0 and", resume(seed=1, batch_size=9)),
         (f"{another}the corpus is another", resume(corpus=some_corpus(1))),
         (f"{another}the corpus is another", resume(corpus=renamed)),
-        ("no checkpoint, or a broken one", resume(file.parent)),
-        ("there is no folder", resume(nowhere)),
+        ("no checkpoint, or a broken one", resume(checkpoint=tmp_path)),
+        ("there is no folder", resume(checkpoint=nowhere)),
     )
     assert file.read_bytes() == finished
     resume()()
-    refused(("step 14, beyond the last of this training, 7; ask for", resume(epochs=1)))
-    file.write_bytes(finished)
-
-
-def test_a_broken_checkpoint(file, tmp_path):
-    def saved(save, **arrays):
-        """Arrays that are no checkpoint."""
-        buffer = io.BytesIO()
-        save(buffer, np.zeros(3), **arrays)
-        return buffer.getvalue()
-
-    whole, flipped = file.read_bytes(), bytearray(file.read_bytes())
-    flipped[len(flipped) // 2] ^= 1  # one bit in the middle of the arrays
-    others = saved(np.save), saved(np.savez, step=1, settings="{}"), b"\x80\x04N."
-    resume = partial(train, checkpoint=tmp_path / "model.npz", epochs=2, **SMALL)
-    for broken in (b"", whole[:-1], bytes(flipped), *others):  # the last is a pickle
-        (tmp_path / "model.npz").write_bytes(broken)
-        refused(("or a broken one", resume, CORPUS))
+    refused(("step 14, beyond the last of this training, 7; ask for", resume(1)))
+    # One bit in the middle of the arrays; the last is a pickle.
+    flipped = bytearray(finished)
+    flipped[len(flipped) // 2] ^= 1
+    np.savez(file, np.zeros(3), step=1, settings="{}")
+    for broken in (file.read_bytes(), b"", finished[:-1], flipped, b"\x80\x04N."):
+        file.write_bytes(broken)
+        refused(("or a broken one", resume()))
 
 
 # -- scores by fitted models ---------------------------------------------------------
@@ -293,13 +262,10 @@ def test_intervals_are_those_of_the_jackknife():
         assert (fast.low, fast.high) == approx(ends, rel=1e-6)
 
 
-@given(TEXTS, st.integers(1, 4))
-def test_known_words_are_those_that_occur_often(texts, min_count):
-    words = [word for text in texts for word in text]
-    expected = tuple(w for w in dict.fromkeys(words) if words.count(w) >= min_count)
-    if expected:
-        part = as_corpus([["z"], *texts])[1:]  # keeps "z" in its vocabulary
-        assert corpora.known_words(part, min_count) == expected
+def test_known_words_are_those_that_occur_often():
+    part = as_corpus(["z", "c a b", "a b a", "d c"])[1:]  # has "z" in its vocabulary
+    known = [corpora.known_words(part, number) for number in (1, 2, 3)]
+    assert known == [("c", "a", "b", "d"), ("c", "a", "b"), ("a",)]
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +285,7 @@ def test_training_ends_before_held_out_sentences_lose(fitted):
         nll.append(nll_of(model, to_table(held_out, 3)))
         assert (epochs == fitted.epochs) == same(model, fitted.model)
     assert fitted.held_out == approx(nll[-2], rel=1e-12)
-    assert nll[-1] >= nll[-2] < min(nll[:-2])
+    assert (np.diff(nll) < 0).tolist() == [True] * (fitted.epochs - 1) + [False]
     for seed in range(20):  # the longest sentence is trained on
         rest, _ = _split(as_corpus(["a"] * 9 + ["a b c"] + ["a"] * 9), seed)
         assert rest.lengths.max() == 3
@@ -347,21 +313,19 @@ def test_bad_input(as_a_user):
     some, long, whole = ["a b"] * 20, CORPUS.lengths > 19, "expected a whole number"
     short = run(CORPUS[~long], validation=CORPUS[long])
     refused(
-        (f"epochs: {whole} from 1 on, got 0", run(epochs=0)),
-        (f"every: {whole} from 1 on", run(every=0)),
-        ("hidden_size: expected", run(hidden_size=0)),
+        *((f"{x}: {whole} from 1 on", run(**{x: 0})) for x in ("epochs", "every")),
+        *(("hidden_size: expected", run(hidden_size=0)), ("seed", run(seed=-1))),
         (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
-        (f"seed: {whole} from 0 on", run(seed=-1)),
         ("learning_rate: expected a positive", run(learning_rate=0.0)),
         ("take both as slices of one corpus", run(validation=["0 1"])),
         ("a sentence has 20 tokens, the longest of the training corpus", short),
         ("2 sentences to score", lm_score, ["a"], some),
         ("no word occurs 2 times", lm_score, some, ["a", "b"]),
         ("2 sentences to fit", lm_score, some, ["a a"]),
+        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
         (f"batch_size: {whole} from 1 to 18, the", lm_score, some, some),
         ("got 0", corpora.known_words, some, 0),
         ("max_epochs: expected", partial(lm_score, max_epochs=0), some, some),
-        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
     )
 
 
