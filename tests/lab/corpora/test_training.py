@@ -1,10 +1,9 @@
 """Fitted models: their loss, end and scores; checkpoints that survive a kill."""
 
-import io
 import os
-import sys
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 import jax
 import numpy as np
@@ -51,32 +50,29 @@ def nll_of(model, table):
 
 def same(a, b):
     """Whether two models have the same parameters, bit for bit."""
-    return all(map(np.array_equal, jax.tree.leaves(a), jax.tree.leaves(b)))
+    return all(map(np.array_equal, *map(jax.tree.leaves, (a, b))))
 
 
 # -- the loss ------------------------------------------------------------------------
 
 
-@given(st.integers(0, 1000), st.integers(0, 5))
-def test_tables_hold_the_sentences(seed, more):
-    corpus = some_corpus(seed, sentences=7, longest=6)
+@pytest.mark.parametrize("more", [0, 3])
+def test_tables_hold_the_sentences(more):
+    corpus = some_corpus(1, sentences=7, longest=6)
     table, names = to_table(corpus, 6 + more), corpus.vocabulary
-    assert table.shape == (7, 6 + more)
-    for row, sentence in zip(table, corpus, strict=True):
+    for row, sentence in zip(table.tolist(), corpus, strict=True):
         ids = [*map(names.index, sentence)]
-        assert row.tolist() == ids + [-1] * (6 + more - len(ids))
+        assert row == ids + [-1] * (6 + more - len(ids))
     assert list(from_table(table, names)) == list(corpus)
-    with pytest.raises(ValueError, match="a sentence has 6 tokens, more than 5"):
-        to_table(corpus, 5)
+    refused(("a sentence has 6 tokens, more than 5", to_table, corpus, 5))
 
 
 @pytest.mark.claim("N11.7")
-@given(st.integers(0, 1000), st.sampled_from([7, 8, 9, 20]))
-@settings(max_examples=10)
-def test_batches_score_what_the_model_scores(seed, longest):
+@pytest.mark.parametrize("longest", [7, 8, 9, 20])
+def test_batches_score_what_the_model_scores(longest):
     """An epoch's padded batches against one text after the other, in full width."""
-    corpus, model = some_corpus(seed, 24, longest=longest), random_model(seed)
-    batches = training._batches(corpus, 8, seed, range(3))
+    corpus, model = some_corpus(longest, 24, longest=longest), random_model(longest)
+    batches = training._batches(corpus, 8, 0, range(3))
     nll, number = sum(np.asarray(training._evaluate(model, x)) for x in batches)
     table = to_table(corpus, longest)
     assert number == predicted(table)
@@ -106,7 +102,6 @@ def test_training_finds_a_small_oracle():
     more = {"batch_size": 50, "epochs": 12, "report": found.append}
     model = train(*parts, **rates, **more)
     p, q = (x.probabilities(space) for x in (oracle, model))
-    assert float(q.sum()) == approx(1, abs=1e-12)
     # The best table of frequencies of 120 texts loses 119 / (2 * 7000) = .0085 nats.
     assert float(qd.kl_divergence(p, q)) < 0.02
     assert float(qd.kl_divergence(p, np.full(p.size, 1 / p.size))) > 0.3
@@ -114,7 +109,6 @@ def test_training_finds_a_small_oracle():
     last, expected = found[-1].validation_nll, nll_of(model, to_table(parts[1], 4))
     assert found[0].validation_nll > last == approx(expected, rel=1e-12)
     assert {leaf.dtype for leaf in jax.tree.leaves(model)} == {np.dtype(float)}
-    assert (model.end_token, model.num_words) == (3, 3)
 
 
 @pytest.mark.slow
@@ -128,27 +122,13 @@ def test_short_sentences_weigh_no_more_than_long_ones():
     assert float(np.exp(log_q)) == approx(0.5, abs=0.1)
 
 
-def test_reports_come_every_so_many_steps_and_on_a_terminal_in_one_line(
-    capsys, monkeypatch
-):
+def test_reports_come_every_so_many_steps():
     found, settings = [], SMALL | {"every": 5}
     train(CORPUS, CORPUS[:9], **settings, epochs=2, report=found.append)
-    assert [r.step for r in found] == [5, 10, 14]
-    assert {r.num_steps for r in found} == {14}
-    assert all(r.tokens_per_second > 0 for r in found)
+    assert [(r.step, r.num_steps) for r in found] == [(5, 14), (10, 14), (14, 14)]
     # Parameters of size 0.1 predict almost uniformly: 4 words and the end.
     nll = found[0].training_nll, found[0].validation_nll
     assert nll == approx((np.log(5), np.log(5)), abs=0.1)
-    train(CORPUS, **settings, epochs=1)
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    train(CORPUS, CORPUS[:9], **settings, epochs=1)
-    out, err = capsys.readouterr()
-    assert out == ""
-    for step, line in zip((5, 7), err.removesuffix("\n").split("\r")[1:], strict=True):
-        assert line.startswith(f"step {step} of 7, ")
-        assert " tokens/s, NLL 1." in line
-        assert ", validation 1." in line
 
 
 # -- checkpoints ---------------------------------------------------------------------
@@ -180,19 +160,6 @@ def whole():
 
 
 @pytest.mark.claim("N11.8")
-@pytest.mark.parametrize("step", [4, 8])
-def test_a_resumed_training_ends_where_an_unbroken_one_does(tmp_path, whole, step):
-    with pytest.raises(Stopped):
-        steps_of(tmp_path / "model.npz", step)
-    # 60 sentences, batches of 8: 7 steps an epoch, a stop at the end. Then nothing is
-    # left to train, and the file gives the model back.
-    for left in ([s for s in (4, 8, 12, 16, 20, 21) if s > step], []):
-        resumed, steps = steps_of(tmp_path / "model.npz")
-        assert steps == left
-        assert same(whole, resumed)
-
-
-@pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, moment):
     """The second is written by half, or not yet in its place; the first is whole."""
@@ -210,64 +177,44 @@ def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, momen
         patched.setattr(os, moment, killed)
         with pytest.raises(Stopped):
             steps_of(file)
-    assert {*tmp_path.iterdir()} == {file, tmp_path / "model.npz.unfinished"}
-    with np.load(file) as archive:
-        assert archive["step"] == 4
     resumed, steps = steps_of(file)
     assert steps[0] == 8
-    assert same(resumed, whole)
+    again, none = steps_of(file)  # nothing is left to train
+    assert (same(resumed, whole), same(again, whole), none) == (True, True, [])
     assert [*tmp_path.iterdir()] == [file]
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    """A checkpoint of a finished training."""
-    file = tmp_path_factory.mktemp("checkpoint") / "model.npz"
-    train(CORPUS, **SMALL, epochs=1, checkpoint=file)
-    return file
+def test_a_checkpoint_that_is_broken_or_of_another_training_is_refused_and_kept(
+    tmp_path,
+):
+    file, nowhere = tmp_path / "model.npz", tmp_path / "no" / "model.npz"
 
-
-def test_a_checkpoint_of_another_training_is_refused_and_kept(file):
-    def resume(path=file, epochs=2, corpus=CORPUS, **change):
-        settings = SMALL | {"epochs": epochs, "checkpoint": path} | change
+    def resume(epochs=2, corpus=CORPUS, **change):
+        settings = SMALL | {"epochs": epochs, "checkpoint": file} | change
         return partial(train, corpus, **settings)
 
+    resume(1)()
     finished, renamed = file.read_bytes(), replace(CORPUS, vocabulary=tuple("abcd"))
-    another, nowhere = "belongs to another training: ", file.parent / "no" / "model.npz"
-    size, both = "size was 6 and is 7; use another file", resume(seed=1, batch_size=9)
+    another = "belongs to another training: "
     refused(
-        (f"{another}hidden_{size}", resume(hidden_size=7)),
-        ("embedding_size was 5 and is 7", resume(embedding_size=7)),
+        (f"{another}hidden_size was 6 and is 7; use", resume(hidden_size=7)),
         ("learning_rate was 0.001 and is 0.01", resume(learning_rate=0.01)),
-        ("batch_size was 8 and is 9; seed was 0 and", both),
+        ("was 8 and is 9; seed was 0 and", resume(seed=1, batch_size=9)),
         (f"{another}the corpus is another", resume(corpus=some_corpus(1))),
         (f"{another}the corpus is another", resume(corpus=renamed)),
-        ("no checkpoint, or a broken one", resume(file.parent)),
-        ("there is no folder", resume(nowhere)),
+        ("no checkpoint, or a broken one", resume(checkpoint=tmp_path)),
+        ("there is no folder", resume(checkpoint=nowhere)),
     )
     assert file.read_bytes() == finished
     resume()()
-    refused(("step 14, beyond the last of this training, 7; ask for", resume(epochs=1)))
-    file.write_bytes(finished)
-
-
-def test_a_broken_checkpoint(file, tmp_path):
-    def saved(save, **arrays):
-        """Arrays that are no checkpoint."""
-        buffer = io.BytesIO()
-        save(buffer, np.zeros(3), **arrays)
-        return buffer.getvalue()
-
-    whole, flipped = file.read_bytes(), bytearray(file.read_bytes())
-    flipped[len(flipped) // 2] ^= 1  # one bit in the middle of the arrays
-    for broken in (
-        *(b"", whole[: len(whole) // 2], whole[:-1], bytes(flipped)),
-        *(b"\x80\x04N.", b"a text file\n"),  # the first is a pickle
-        *(saved(np.save), saved(np.savez, step=1, settings="{}")),
-    ):
-        (tmp_path / "model.npz").write_bytes(broken)
-        with pytest.raises(ValueError, match=r"or a broken one .*; delete"):
-            train(CORPUS, **SMALL, epochs=2, checkpoint=tmp_path / "model.npz")
+    refused(("step 14, beyond the last of this training, 7; ask for", resume(1)))
+    # One bit in the middle of the arrays; the last is a pickle.
+    flipped = bytearray(finished)
+    flipped[len(flipped) // 2] ^= 1
+    np.savez(file, np.zeros(3), step=1, settings="{}")
+    for broken in (file.read_bytes(), b"", finished[:-1], flipped, b"\x80\x04N."):
+        file.write_bytes(broken)
+        refused(("or a broken one", resume()))
 
 
 # -- scores by fitted models ---------------------------------------------------------
@@ -306,25 +253,19 @@ def test_intervals_are_those_of_the_jackknife():
     found = cross_entropy_of(texts, fitted)
     # That of a mean is the same formula; of a ratio, but for terms of order 1 / 40.
     for name, rel in (("per_text", 1e-9), ("per_token", 0.05)):
-
-        def one(c, name=name):
-            return getattr(cross_entropy_of(c, fitted), name).value
-
+        fast, get = getattr(found, name), attrgetter(f"{name}.value")
+        one = partial(lambda get, c: get(cross_entropy_of(c, fitted)), get)
         slow = jackknife_interval(one, texts, num_groups=None)
-        fast = getattr(found, name)
         assert fast.standard_error == approx(slow.standard_error, rel=rel)
         half = 1.959964 * fast.standard_error
         ends = fast.value - half, fast.value + half
         assert (fast.low, fast.high) == approx(ends, rel=1e-6)
 
 
-@given(TEXTS, st.integers(1, 4))
-def test_known_words_are_those_that_occur_often(texts, min_count):
-    words = [word for text in texts for word in text]
-    expected = [w for w in dict.fromkeys(words) if words.count(w) >= min_count]
-    if expected:
-        part = as_corpus([["z"], *texts])[1:]  # keeps "z" in its vocabulary
-        assert corpora.known_words(part, min_count) == tuple(expected)
+def test_known_words_are_those_that_occur_often():
+    part = as_corpus(["z", "c a b", "a b a", "d c"])[1:]  # has "z" in its vocabulary
+    known = [corpora.known_words(part, number) for number in (1, 2, 3)]
+    assert known == [("c", "a", "b", "d"), ("c", "a", "b"), ("a",)]
 
 
 @pytest.fixture(scope="module")
@@ -337,7 +278,6 @@ def test_training_ends_before_held_out_sentences_lose(fitted):
     assert fitted.vocabulary == ("a", "b", "<unk>")
     assert fitted.epochs > 1  # so that a checkpoint was read
     rest, held_out = _split(REAL, seed=0)
-    assert (len(rest), len(held_out)) == (72, 8)
     assert sorted([*rest, *held_out]) == sorted(REAL)
     nll = []
     for epochs in range(1, fitted.epochs + 2):
@@ -345,8 +285,7 @@ def test_training_ends_before_held_out_sentences_lose(fitted):
         nll.append(nll_of(model, to_table(held_out, 3)))
         assert (epochs == fitted.epochs) == same(model, fitted.model)
     assert fitted.held_out == approx(nll[-2], rel=1e-12)
-    assert nll[-1] >= nll[-2]
-    assert (np.diff(nll[:-1]) < 0).all()
+    assert (np.diff(nll) < 0).tolist() == [True] * (fitted.epochs - 1) + [False]
     for seed in range(20):  # the longest sentence is trained on
         rest, _ = _split(as_corpus(["a"] * 9 + ["a b c"] + ["a"] * 9), seed)
         assert rest.lengths.max() == 3
@@ -374,29 +313,26 @@ def test_bad_input(as_a_user):
     some, long, whole = ["a b"] * 20, CORPUS.lengths > 19, "expected a whole number"
     short = run(CORPUS[~long], validation=CORPUS[long])
     refused(
-        (f"epochs: {whole} from 1 on, got 0", run(epochs=0)),
-        (f"every: {whole} from 1 on", run(every=0)),
-        ("hidden_size: expected", run(hidden_size=0)),
-        (f"batch_size: {whole}", run(batch_size=0)),
+        *((f"{x}: {whole} from 1 on", run(**{x: 0})) for x in ("epochs", "every")),
+        *(("hidden_size: expected", run(hidden_size=0)), ("seed", run(seed=-1))),
         (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
-        (f"seed: {whole} from 0 on", run(seed=-1)),
         ("learning_rate: expected a positive", run(learning_rate=0.0)),
         ("take both as slices of one corpus", run(validation=["0 1"])),
         ("a sentence has 20 tokens, the longest of the training corpus", short),
         ("2 sentences to score", lm_score, ["a"], some),
         ("no word occurs 2 times", lm_score, some, ["a", "b"]),
         ("2 sentences to fit", lm_score, some, ["a a"]),
-        ("batch_size: expected a whole number from 1 to 18, the", lm_score, some, some),
+        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
+        (f"batch_size: {whole} from 1 to 18, the", lm_score, some, some),
         ("got 0", corpora.known_words, some, 0),
         ("max_epochs: expected", partial(lm_score, max_epochs=0), some, some),
-        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
     )
 
 
 def test_a_rate_that_overflows_and_32_bits_are_refused(tmp_path, as_a_user):
-    options = SMALL | {"epochs": 4, "learning_rate": 1e308}
-    with pytest.raises(FloatingPointError, match="take a learning_rate below 1e\\+308"):
-        train(CORPUS, **options, checkpoint=tmp_path / "model.npz")
+    options = {"epochs": 4, "learning_rate": 1e308, "checkpoint": tmp_path / "model"}
+    run = partial(train, CORPUS, **SMALL | options)
+    refused(("take a learning_rate below 1e+308", run), error=FloatingPointError)
     assert [*tmp_path.iterdir()] == []
-    with jax.enable_x64(False), pytest.raises(RuntimeError, match="jax_enable_x64"):
-        train(CORPUS, **SMALL)
+    with jax.enable_x64(False):
+        refused(("jax_enable_x64", run), error=RuntimeError)

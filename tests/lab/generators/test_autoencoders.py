@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from data.tables import read as table
 from jax.flatten_util import ravel_pytree
 from lab import generators as gen
 from lab.generators import Elbo, circle_grid, latent_report, normal_grid, refined, train
@@ -59,31 +58,24 @@ def next_token(model, codes):
     return {prefix: rows[:, i] for i, prefix in enumerate(seen)}, rows[:, -1]
 
 
-@pytest.mark.slow
 @pytest.mark.claim("N23.4")
-@pytest.mark.parametrize("kind", ["circle", "learned"])
-def test_a_million_texts_have_the_exact_distribution(kind):
-    rng, n = np.random.default_rng(4), 1_000_000
-    grid = circle_grid(64) if kind == "circle" else normal_grid(129)
-    model = draw(grid, learned_prior=kind == "learned")
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_text_has_its_mean_probability_over_many_codes(learned):
+    model = draw(normal_grid(129) if learned else CIRCLE, learned_prior=learned)
+    shares = (np.arange(20_000) + 0.5) / 20_000
+    codes = np.stack([f(2 * np.pi * shares) for f in (np.cos, np.sin)], axis=1)
+    if learned:
+        codes = np.asarray(model.generator(jnp.asarray(norm.ppf(shares)[:, None])))
+    rows, _ = next_token(model, codes)
+    each = [[rows[(*x[:t],)][:, x[t]] for t in range(3)] for x in TEXTS]
     q = np.asarray(model.probabilities(SPACE))
     assert q.sum() == approx(1, abs=1e-12)
-    angles = rng.uniform(0, 2 * np.pi, n)
-    codes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    if kind == "learned":
-        codes = np.asarray(model.generator(jnp.asarray(rng.normal(size=(n, 1)))))
-    (rows, _), drawn = next_token(model, codes), np.zeros((n, 3), int)
-    for t in range(3):
-        prefixes = list(product(range(2), repeat=t))
-        here = [(drawn[:, :t] == s).all(axis=1) for s in prefixes]
-        chance = np.select(here, [rows[s][:, 1] for s in prefixes])
-        drawn[:, t] = rng.uniform(size=n) < chance
-    shares = np.bincount(SPACE.index(drawn), minlength=8) / n
-    assert (np.abs(shares - q) <= 4 * np.sqrt(q * (1 - q) / n)).all()
+    error = 1e-4 if learned else 1e-12
+    assert_allclose(np.prod(each, axis=1).mean(axis=1), q, atol=error)
 
 
 @pytest.mark.claim("N23.3")
-@pytest.mark.parametrize("keep", [1.0, 0.5, 0.2])
+@pytest.mark.parametrize("keep", [1.0, 0.2])
 def test_word_dropout_is_the_mean_over_all_masks(keep):
     model, codes = draw(normal_grid(9)), np.array([[-1.0], [0.4]])
     (rows, bag), expected = next_token(model, codes), np.zeros((2, 8))
@@ -93,29 +85,17 @@ def test_word_dropout_is_the_mean_over_all_masks(keep):
             shown = tuple(a if see else -1 for a, see in zip(text, seen))
             logs = [np.log(rows[shown[:t]][:, text[t]]) for t in range(3)]
             expected[:, i] += chance * np.sum(logs, axis=0)
-    codes = jnp.asarray(codes)
+    codes, words = jnp.asarray(codes), np.log(bag)[:, np.array(TEXTS)].sum(axis=2)
     assert_allclose(model.log_decoded(SPACE, codes, keep), expected, rtol=1e-12)
-    words = np.log(bag)[:, np.array(TEXTS)].sum(axis=2)
     assert_allclose(model.log_bag(SPACE, codes), words, rtol=1e-12)
 
 
-def test_reports_are_mapped():
-    def report(key):
-        model = gen.Autoencoder.random(key, SHORT, circle_grid(128), 0.5)
-        return latent_report(model, SHORT, P4)
-
-    keys = jax.random.split(jax.random.key(0), 2)
-    together, one = jax.jit(jax.vmap(report))(keys), report(keys[1])
-    for many, single in zip(*map(jax.tree.leaves, (together, one)), strict=True):
-        assert_allclose(many[1], single, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize(("grid", "moves"), [(CIRCLE, False), (normal_grid(65), True)])
-def test_noise_on_the_circle_is_kept_and_elsewhere_learned(grid, moves):
-    start = draw(grid)
-    end = train(Elbo(), start, SPACE, P, 2).model
-    assert (np.abs(end.log_sigma - start.log_sigma).max() > 0) == moves
-    assert np.abs(end.codes - start.codes).max() > 0
+def test_noise_on_the_circle_is_kept_and_elsewhere_learned():
+    for grid, moves in ((CIRCLE, False), (normal_grid(65), True)):
+        start = draw(grid)
+        end = train(Elbo(), start, SPACE, P, 2).model
+        assert (np.abs(end.log_sigma - start.log_sigma).max() > 0) == moves
+        assert np.abs(end.codes - start.codes).max() > 0
 
 
 # --- Grids ----------------------------------------------------------------------------
@@ -123,42 +103,25 @@ def test_noise_on_the_circle_is_kept_and_elsewhere_learned(grid, moves):
 
 @pytest.mark.claim("N23.2")
 @pytest.mark.parametrize(
-    ("grid", "sigma", "error"),
-    [
-        (normal_grid(41), 0.6, 1e-8),
-        (normal_grid(161), 0.15, 1e-10),
-        (gen.gauss_hermite_grid(41), 0.9, 1e-8),
-        (gen.gauss_hermite_grid(161), 0.5, 1e-9),
-    ],
+    ("grid", "sigma"), [(normal_grid(161), 0.15), (gen.gauss_hermite_grid(41), 0.9)]
 )
-def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma, error):
-    assert grid.weights.sum() == approx(1, abs=1e-14)
+def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma):
     for code in (-1.2, 0.3):
         expected = norm(code, sigma).expect(np.sin, lb=-9, ub=9, epsabs=1e-13)
         q = np.exp(gen.log_posterior(grid, np.array([[code]]), np.array([[sigma]])))[0]
-        assert q @ np.sin(grid.nodes[:, 0]) == approx(expected, abs=error)
+        assert q @ np.sin(grid.nodes[:, 0]) == approx(expected, abs=1e-8)
         found = grid.weights @ np.sin(grid.nodes[:, 0] - code)
         assert found == approx(-np.exp(-0.5) * np.sin(code), abs=1e-9)
 
 
 @pytest.mark.claim("N23.2")
-@pytest.mark.parametrize("sigma", [0.1, 0.5, 2.0])
-def test_noise_on_the_circle_is_von_mises(sigma):
-    grid = circle_grid(256)
+def test_noise_on_the_circle_is_von_mises():
+    grid, code = circle_grid(256), np.array([[3.0, 4.0]])
     angles = np.arctan2(grid.nodes[:, 1], grid.nodes[:, 0])
-    q = np.exp(gen.log_posterior(grid, np.array([[3.0, 4.0]]), np.array([[sigma]])))[0]
-    expected = vonmises.pdf(angles, 1 / sigma**2, loc=np.arctan2(4, 3))
-    assert_allclose(q, 2 * np.pi / 256 * expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("make", [normal_grid, gen.gauss_hermite_grid, circle_grid])
-def test_a_refined_grid_has_half_the_distance(make):
-    grid = make(5)
-    fine = grid.refined()
-    assert isinstance(fine, gen.LatentGrid)
-    if make is not gen.gauss_hermite_grid:
-        assert_allclose(fine.nodes[::2], grid.nodes, atol=1e-15)
-    assert fine.refined().size in (17, 20)
+    for sigma in (0.1, 0.5, 2.0):
+        q = np.exp(gen.log_posterior(grid, code, np.array([[sigma]])))[0]
+        expected = vonmises.pdf(angles, 1 / sigma**2, loc=np.arctan2(4, 3))
+        assert_allclose(q, 2 * np.pi / 256 * expected, atol=1e-12)
 
 
 # --- What the codes hold --------------------------------------------------------------
@@ -166,10 +129,9 @@ def test_a_refined_grid_has_half_the_distance(make):
 
 def assert_add_up(report):
     """The bound and the gap to the likelihood, and the parts to the KL term."""
-    whole = float(report.elbo + report.gap), float(report.log_likelihood)
-    parts = float(report.mutual_information + report.marginal_kl), float(report.kl)
-    assert whole[0] == approx(whole[1], abs=1e-10)
-    assert parts[0] == approx(parts[1], abs=1e-10)
+    parts = report.mutual_information + report.marginal_kl
+    assert_allclose(report.elbo + report.gap, report.log_likelihood, atol=1e-10)
+    assert_allclose(parts, report.kl, atol=1e-10)
     assert min(report.gap, report.mutual_information, report.marginal_kl) >= 0
 
 
@@ -178,43 +140,39 @@ def test_parts_are_integrals_over_the_line():
     model = short(normal_grid(129), 0.7)
     found, codes = latent_report(model, SHORT, P4), np.asarray(model.codes)[:, 0]
     laws = [norm(code, 0.7) for code in codes]
-    one = jax.jit(lambda z: model.log_decoded(SHORT, z))
-
-    def log_decoded(z):
-        return np.asarray(one(np.array([[z]])))[0]
+    one = jax.jit(lambda z: model.log_decoded(SHORT, z)[0])
 
     def mean(law, f):
         return quad(lambda z: law.pdf(z) * f(z), -9, 9, epsabs=1e-11, limit=200)[0]
 
-    def mixture(z):
-        return sum(p * law.pdf(z) for p, law in zip(P4, laws))
-
     def information(law):
-        return mean(law, lambda z: np.log(law.pdf(z) / mixture(z)))
+        def gain(z):
+            return law.logpdf(z) - np.log(sum(p * x.pdf(z) for p, x in zip(P4, laws)))
 
-    q = [mean(norm, lambda z, i=i: np.exp(log_decoded(z)[i])) for i in range(4)]
-    reading = [mean(x, lambda z, i=i: log_decoded(z)[i]) for i, x in enumerate(laws)]
+        return mean(law, gain)
+
+    decoded = [lambda z, i=i: float(one(np.array([[z]]))[i]) for i in range(4)]
+    q = [mean(norm, lambda z, f=f: np.exp(f(z))) for f in decoded]
     assert_allclose(model.probabilities(SHORT), q, atol=1e-9)
     assert_add_up(found)
     expected = {
-        "reconstruction": P4 @ reading,
+        "reconstruction": P4 @ [*map(mean, laws, decoded)],
         "log_likelihood": P4 @ np.log(q),
         # The divergence of Gaussians in closed form.
         "kl": P4 @ ((0.49 + codes**2 - 1) / 2 - np.log(0.7)),
-        "mutual_information": P4 @ [information(law) for law in laws],
+        "mutual_information": P4 @ [*map(information, laws)],
     }
     for name, value in expected.items():
         assert float(getattr(found, name)) == approx(value, abs=1e-8)
 
 
 @pytest.mark.claim("N23.1", "N23.11")
-@pytest.mark.parametrize("sigma", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("sigma", [0.1, 1.0])
 def test_noise_on_the_circle_limits_what_a_code_tells(sigma):
     capacity = np.log(2 * np.pi) - vonmises(1 / sigma**2).entropy()
     entropy, model = float(qd.entropy(P4)), short(circle_grid(256), sigma)
-    evenly = np.stack([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
-    for codes in (model.codes, evenly):
-        found = latent_report(replace(model, codes=codes), SHORT, P4)
+    evenly = replace(model, codes=np.stack([[1.0, 0], [0, 1], [-1, 0], [0, -1]]))
+    for found in (latent_report(x, SHORT, P4) for x in (model, evenly)):
         assert_add_up(found)
         information = float(found.mutual_information)
         assert information <= min(capacity, entropy) + 1e-9
@@ -225,27 +183,25 @@ def test_noise_on_the_circle_limits_what_a_code_tells(sigma):
 
 
 @pytest.mark.claim("N23.1")
-@pytest.mark.parametrize("weights", [(1.0, 1.0, 0.0), (0.3, 0.5, 2.0)])
-def test_the_elbo_is_that_of_the_report(weights):
-    model, (kl_weight, keep, bag) = draw(LINE), weights
+def test_the_elbo_is_that_of_the_report():
+    model = draw(LINE)
     report, codes = latent_report(model, SPACE, P), model.prior_codes()
-    decoded = model.log_decoded(SPACE, codes, keep) + bag * model.log_bag(SPACE, codes)
-    gain = P @ (np.exp(model.log_posterior()) * decoded.T).sum(axis=1)
-    found = float(Elbo(*weights).value(model, SPACE, P))
-    assert found == approx(float(gain - kl_weight * report.kl), abs=1e-12)
-    if not bag:
-        assert found == approx(float(report.elbo), abs=1e-12)
+    for kl_weight, keep, bag in ((1.0, 1.0, 0.0), (0.3, 0.5, 2.0)):
+        decoded = model.log_decoded(SPACE, codes, keep)
+        decoded = decoded + bag * model.log_bag(SPACE, codes)
+        gain = P @ (np.exp(model.log_posterior()) * decoded.T).sum(axis=1)
+        found = float(Elbo(kl_weight, keep, bag).value(model, SPACE, P))
+        assert found == approx(float(gain - kl_weight * report.kl), abs=1e-12)
+    value = Elbo().value(model, SPACE, P)
+    assert float(value) == approx(float(report.elbo), abs=1e-12)
 
 
 def collapsed(p):
     """An autoencoder whose decoder ignores the code and gives each text its share."""
-    model = draw(LINE, 1.0)
-    rows = gen.PrefixTable.of(p, SPACE).logits.ravel()
-    decoder = replace(
-        model.decoder,
-        outer=jnp.zeros_like(model.decoder.outer),
-        outer_biases=model.decoder.outer_biases.at[: rows.size].set(rows),
-    )
+    model, rows = draw(LINE, 1.0), gen.PrefixTable.of(p, SPACE).logits.ravel()
+    biases = model.decoder.outer_biases.at[: rows.size].set(rows)
+    constant = {"outer": 0 * model.decoder.outer, "outer_biases": biases}
+    decoder = replace(model.decoder, **constant)
     return replace(model, codes=jnp.zeros((8, 1)), decoder=decoder)
 
 
@@ -263,10 +219,9 @@ def test_a_collapsed_vae_reaches_the_bound_of_all():
 
 @pytest.mark.claim("N23.6")
 def test_greedy_texts_of_a_collapsed_vae_are_one_text():
-    for p in np.random.default_rng(6).dirichlet(np.ones(8), 5):
+    for p in np.random.default_rng(6).dirichlet(np.ones(8), 3):
         q, uncertain = gen.greedy_distribution(collapsed(p), SPACE)
-        assert float(q.max()) == approx(1, abs=1e-12)
-        assert float(uncertain) == 0
+        assert (float(q.max()), float(uncertain)) == (approx(1, abs=1e-12), 0)
         tree, text = p.reshape(2, 2, 2), ()
         for _ in range(3):
             text = (*text, tree[text].reshape(2, -1).sum(axis=1).argmax())
@@ -289,10 +244,9 @@ def read(model):
 def test_matched_codes_ascend_a_divergence_of_codes(grid):
     def value(model):
         w, seen = jnp.asarray(grid.weights), jnp.exp(model.log_posterior())
-        decoded = model.log_decoded(SPACE, jnp.asarray(grid.nodes))
-        middle = (P @ seen + w) / 2
+        decoded, both = model.log_decoded(SPACE, jnp.asarray(grid.nodes)), P @ seen + w
         fit = P @ (seen * decoded.T).sum(axis=1)
-        return fit - 2 * 7.0 * (middle * jnp.log(middle / w)).sum()
+        return fit - 7.0 * (both * jnp.log(both / 2 / w)).sum()
 
     # Without noise and weight an autoencoder ascends the likelihood of its codes.
     for weight, sigma, ascended in ((7.0, 0.5, value), (0.0, None, read)):
@@ -302,11 +256,10 @@ def test_matched_codes_ascend_a_divergence_of_codes(grid):
 
 
 @pytest.mark.claim("N23.8")
-@pytest.mark.parametrize("seed", [0, 1])
-def test_points_are_told_from_a_density_whatever_the_encoder_does(seed):
+def test_points_are_told_from_a_density_whatever_the_encoder_does():
     js = []
     for sigma in (0.3, 0.03, 0.003, 0.001):
-        model = draw(normal_grid(int(32 / sigma) + 1), None, seed)
+        model = draw(normal_grid(int(32 / sigma) + 1), None)
         w, q = model.grid.weights, P @ np.exp(np.asarray(model.log_posterior(sigma)))
         js.append(sum(rel_entr(x, (q + w) / 2).sum() for x in (q, w)) / 2)
     assert (np.diff(js) > 0).all()
@@ -331,7 +284,7 @@ def test_transported_codes_descend_the_wasserstein_distance():
 
 
 @pytest.mark.claim("N23.9")
-@pytest.mark.parametrize(("m", "n"), [(1, 4), (5, 3), (6, 9)])
+@pytest.mark.parametrize(("m", "n"), [(1, 4), (6, 9)])
 def test_sorted_plans_are_optimal(m, n):
     rng = np.random.default_rng(m)
     (x, a), (y, b) = ((rng.normal(size=k), rng.dirichlet(np.ones(k))) for k in (m, n))
@@ -344,23 +297,15 @@ def test_sorted_plans_are_optimal(m, n):
     assert float(ties.sum()) == approx(1)
 
 
-def test_setups_have_the_names_of_the_papers_table():
-    named = {r["row"] for r in table("published.csv") if r["paper"] == "cifka2018"}
-    assert set(gen.AUTOENCODERS) - named == {"AAE-gauss"}
-    assert named - set(gen.AUTOENCODERS) == {"real data", "LM", "ARAE (default)"}
-
-
 @pytest.mark.parametrize("name", gen.AUTOENCODERS)
 def test_each_setup_trains(name):
     """On two of four texts, which a model then writes more often than at first."""
-    setup = gen.AUTOENCODERS[name]
-    model = setup.model(jax.random.key(0), SHORT)
-    settings = {"training": np.r_[0.5, 0.5, 0, 0], "learning_rate": 0.05, "every": 20}
-    found = train(setup.objective, model, SHORT, P4, 40, **settings)
+    setup, seen = gen.AUTOENCODERS[name], np.r_[0.5, 0.5, 0, 0]
+    model, rates = setup.model(jax.random.key(0), SHORT), {"learning_rate": 0.05}
+    found = train(setup.objective, model, SHORT, P4, 40, training=seen, **rates)
     before, after = (m.probabilities(SHORT) for m in (model, found.model))
     assert float(after.sum()) == approx(1, abs=1e-12)
     assert after[:2].sum() > 0.95 > before[:2].sum()
-    assert np.isfinite(found.js).all()
 
 
 # --- Reconstruction -------------------------------------------------------------------
@@ -378,8 +323,8 @@ def greedy_by_hand(model, code):
 
 
 def rouge(candidate, reference, n):
-    ours, theirs = ([tuple(x[i : i + n]) for i in range(5 - n)]
-                    for x in (candidate, reference))  # fmt: skip
+    texts = candidate, reference
+    ours, theirs = (list(zip(*(x[i:] for i in range(n)))) for x in texts)
     return sum(min(ours.count(g), theirs.count(g)) for g in set(theirs)) / (5 - n)
 
 
@@ -397,18 +342,10 @@ def test_paired_scores_are_those_of_nltk():
             scores[0, n - 1] += weight * (bleu if bleu > 1e-9 else 0)
             scores[1, n - 1] += weight * rouge(other, text, n)
     assert_allclose([found.bleu, found.rouge], scores, atol=1e-12)
-    accuracy = P16 @ [text == other for text, other in zip(texts, decoded)]
     of_whole_texts = found.accuracy, found.bleu[3], found.rouge[3]
-    assert_allclose(of_whole_texts, accuracy, atol=1e-12)
+    same = [text == other for text, other in zip(texts, decoded)]
+    assert_allclose(of_whole_texts, P16 @ same, atol=1e-12)
     assert float(found.nll) == approx(-P16 @ np.log(np.diagonal(likely)))
-
-
-def test_greedy_texts_are_decoded_token_by_token():
-    codes = np.linspace(-2, 2, 33)[:, None] * [[1.0, -0.5]]
-    found = gen.greedy_texts(MODEL, LONG, jnp.asarray(codes))
-    expected = LONG.index(np.array([greedy_by_hand(MODEL, z) for z in codes]))
-    assert found.tolist() == expected.tolist()
-    assert len(set(expected)) > 2
 
 
 @pytest.mark.parametrize("grid", [normal_grid(129), circle_grid(128)])
@@ -419,18 +356,14 @@ def test_the_greedy_law_converges_within_its_bound(grid):
         model = refined(model)
     fine, less = gen.greedy_distribution(model, LONG)
     assert float(coarse.sum()) == approx(1, abs=1e-12)
-    assert float(jnp.abs(fine - coarse).sum() / 2) <= float(bound) + float(less)
+    assert float(jnp.abs(fine - coarse).sum() / 2) <= float(bound + less)
     assert float(less) < 0.1 * float(bound)
 
 
 @pytest.mark.claim("N23.2")
-@pytest.mark.usefixtures("as_a_user")
-def test_bad_input():
+def test_bad_input(as_a_user):
     def report(model, p=P4, **change):
         return lambda: latent_report(replace(model, **change), SHORT, p)
-
-    def drawn(space=SPACE):
-        return lambda: draw(grid, space=space)
 
     def trained(objective, *setting, **settings):
         return lambda: train(objective, draw(*setting, **settings), SPACE, P, 1)
@@ -440,41 +373,35 @@ def test_bad_input():
 
     grid, coarse = normal_grid(9), short(normal_grid(33), 0.1)
     lost = replace(coarse.decoder, outer_biases=np.full(10, np.nan))
-    moved = replace(draw(grid), codes=np.zeros((4, 1)))
-    nan, third = "holds NaN: its training diverged", np.full(3, 1 / 3)
-    nodes, points = "size must lie in [2, 100000], got", "codes without noise are"
-    learned, finite = {"learned_prior": True}, "weight must be finite and at least 0,"
-    circle = "codes must lie on a line, where transport is sorting; got a circle"
+    diverged = report(coarse, decoder=lost), scores(codes=np.full((16, 2), np.nan))
+    noiseless = draw(grid, None).log_posterior, report(short(grid, None))
+    weights = (Elbo, -1.0), (Elbo, 1.0, 1.0, np.inf), (gen.MatchedCodes, -2.0)
+    learned, moved = {"learned_prior": True}, gen.TransportedCodes()
+    matched, third = gen.MatchedCodes(), np.full(3, 1 / 3)
     refused(
-        (f"{nodes} 1", normal_grid, 1),
+        *(("holds NaN: its training diverged", call) for call in diverged),
+        *(("codes without noise are", call) for call in noiseless),
+        *(("weight must be finite and at least 0,", *call) for call in weights),
+        ("weight must be finite and", gen.TransportedCodes, np.inf),
+        ("size must lie in [2, 100000], got 1", normal_grid, 1),
         ("underflow beyond 350 nodes, got 400", gen.gauss_hermite_grid, 400),
         ("sigma must lie in (0, 100), got -1", draw, grid, -1.0),
-        ("is for texts of one length, g", drawn(qd.TextSpace(2, (1, 2)))),
-        ("to enumerate: its table of prefix", drawn(qd.TextSpace(2, 22))),
+        ("is for texts of one length, g", draw, grid, 0.5, 0, qd.TextSpace(2, (1, 2))),
+        ("to enumerate: its table of prefix", draw, grid, 0.5, 0, qd.TextSpace(2, 22)),
         ("has 8 codes and 28 outputs, the sp", draw(grid).probabilities, SHORT),
-        (points, draw(grid, None).log_posterior),
-        ("has 4 codes", train, Elbo(), moved, SPACE, P, 1),
         ("the grid is too coarse: the marginal kl changes by", report(coarse)),
-        (points, report(short(grid, None))),
         ("prior of an ARAE is learned", report(short(grid, learned_prior=True))),
-        (nan, report(coarse, decoder=lost)),
         ("p must have 4 entries, got 3", report(coarse, third)),
         ("keep must lie in (0, 1], got 0", Elbo, 1.0, 0.0),
-        (f"kl_{finite} got -1", Elbo, -1.0),
-        (f"bag_{finite} got inf", Elbo, 1.0, 1.0, np.inf),
-        (f"{finite} got -2", gen.MatchedCodes, -2.0),
-        (f"{finite} got inf", gen.TransportedCodes, np.inf),
         ("a VAE has noisy codes and a fixed prior", trained(Elbo(), LINE, None)),
-        ("without a learned one", trained(gen.MatchedCodes(), LINE, **learned)),
-        ("an ARAE has a learned prior", trained(gen.TransportedCodes(), LINE, None)),
-        (circle, trained(gen.TransportedCodes(), CIRCLE, None, **learned)),
-        ("max_order must be at least 1, got 0", scores(max_order=0)),
-        ("n must lie in [1, 4]", scores(max_order=5)),
+        ("without a learned one", trained(matched, LINE, **learned)),
+        ("an ARAE has a learned prior", trained(moved, LINE, None)),
+        ("where transport is sorting", trained(moved, CIRCLE, None, **learned)),
+        *(("at least 1, got 0", scores(max_order=0)), ("[1, 4]", scores(max_order=5))),
         ("p must have 16 entries, got 8", scores(P)),
         ("has 16 codes and 82 outputs, the space needs", scores(P, SPACE)),
-        (nan, scores(codes=np.full((16, 2), np.nan))),
     )
     assert np.isfinite(float(report(refined(refined(refined(refined(coarse)))))().elbo))
     words, other = "must be an Autoencoder, got LogitTable", gen.LogitTable(np.zeros(8))
-    for objective in (Elbo(), gen.MatchedCodes(), gen.TransportedCodes()):
+    for objective in (Elbo(), matched, moved):
         refused((words, train, objective, other, SPACE, P, 1), error=TypeError)

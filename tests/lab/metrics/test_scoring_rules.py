@@ -86,10 +86,9 @@ def test_no_model_beats_p_by_more_than_the_bound(diversity):
 
 
 @pytest.mark.claim("N16.3")
-@pytest.mark.parametrize("diversity", [entropy, repetition, group_entropy])
-def test_divergence_is_the_integral_of_the_curvature(diversity):
-    rng = np.random.default_rng(8)
-    found = jax.jit(lambda q, p: bregman_divergence(diversity, q, p))
+def test_divergence_is_the_integral_of_the_curvature():
+    rng, kinds = np.random.default_rng(8), (repetition, entropy, group_entropy)
+    found = jax.jit(lambda q, p: [bregman_divergence(v, q, p) for v in kinds])
     # D = int_0^1 (1 - s) d'(-H)(P + s d) d ds by Gauss-Legendre, in so many points that
     # probabilities of 1 / 400 at an end cost no digits.
     nodes, weights = np.polynomial.legendre.leggauss(100)
@@ -98,12 +97,9 @@ def test_divergence_is_the_integral_of_the_curvature(diversity):
         p = interior(rng)
         d = share * (interior(rng) - p)
         path = p + s[:, None] * d
-        curve = {
-            repetition: 2 * (d @ d) * np.ones(100),
-            entropy: (d**2 / path).sum(axis=1),
-            group_entropy: ((d @ groups) ** 2 / (path @ groups)).sum(axis=1),
-        }[diversity]
-        expected = weights @ ((1 - s) * curve)
+        curves = [2 * (d @ d) * np.ones(100), (d**2 / path).sum(axis=1)]
+        curves.append(((d @ groups) ** 2 / (path @ groups)).sum(axis=1))
+        expected = curves @ (weights * (1 - s))
         # V is at most 3, and its rounding is what D loses.
         assert_allclose(found(p + d, p), expected, rtol=1e-9, atol=1e-14)
 
@@ -118,8 +114,8 @@ def test_one_per_cent_off_is_beaten(diversity):
         return due(p) + 0.01 * jnp.std(due(p)) * noise / noise.std()
 
     metrics = metrics_of(qd.ConcavePair(scores, diversity).quality, diversity)
-    witnesses = [examine(metrics, p).witness for p in interior(rng, count=30)]
-    assert all(w is not None and w.quality_gain > 0 for w in witnesses)
+    for p in interior(rng, count=20):
+        assert examine(metrics, p).witness.quality_gain > 0
 
 
 @pytest.mark.claim("N16.5")
@@ -129,27 +125,22 @@ def test_is_a_proper_scoring_rule(diversity):
     def payments(q, p):
         slope = -jax.grad(diversity)(p)
         payment = -diversity(p) + slope - slope @ p
-        return q @ payment, -diversity(q), bregman_divergence(diversity, q, p)
+        return q @ payment + diversity(q), bregman_divergence(diversity, q, p)
 
     for p, q in interior(np.random.default_rng(3), count=(10, 2)):
-        paid, best, divergence = payments(q, p)
-        assert best - paid >= -1e-13
-        assert_allclose(best - paid, divergence, atol=1e-13)
-
-
-def test_a_diversity_known_by_code_is_not_refuted_and_a_convex_one_is_not_accepted():
-    p, fitting = interior(np.random.default_rng(4)), qd.compatible_quality
-    assert qd.check_compatibility(fitting(spherical), p).status == "undecided"
-    convex = fitting(lambda q: jnp.square(q).sum())
-    assert qd.check_compatibility(convex, p).compatible is not True
-    assert fitting(entropy).name == "compatible with entropy"
+        lacking, divergence = payments(q, p)
+        assert lacking <= 1e-13
+        assert_allclose(-lacking, divergence, atol=1e-13)
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.3, 0.6, 0.1])
+    assert bregman_divergence(entropy, q, p) == np.inf
+    assert_allclose(bregman_divergence(entropy, p, q), qd.kl_divergence(p, q))
 
 
 @pytest.mark.claim("N16.6")
 def test_where_p_maximises_v_quality_decides_among_the_maximisers():
     # Two groups of two texts: all q with equal groups maximise V.
     def of_groups(q):
-        return qd.functions.SE(jnp.stack([q[0] + q[1], q[2] + q[3]])).sum()
+        return qd.functions.SE(q.reshape(2, 2).sum(axis=1)).sum()
 
     p, q = np.full(4, 0.25), np.array([0.5, 0, 0.25, 0.25])
     assert float(of_groups(q) - of_groups(p)) == 0
@@ -163,24 +154,11 @@ def test_where_p_maximises_v_quality_decides_among_the_maximisers():
 @pytest.mark.claim("N16.7")
 @pytest.mark.parametrize(("shift", "beaten"), [(-1, False), (0, False), (0.05, True)])
 def test_zeros_in_p_only_bound_the_score_from_above(shift, beaten):
-    p, best = np.array([0.5, 0.3, 0.2, 0.0]), 0.0
-    scores = 2 * p + shift * np.array([0, 0, 0, 1])
-    for eta in np.linspace(0.9, 1.1, 401):
-        # The best model at this price: the projection of scores / 2 eta.
-        down = np.sort(scores)[::-1] / (2 * eta)
-        excess = (np.cumsum(down) - 1) / np.arange(1, 5)
-        q = np.maximum(scores / (2 * eta) - excess[down > excess][-1], 0)
-        if q @ q <= p @ p + 1e-15:
-            best = max(best, float((q - p) @ scores))
-    assert (best > 1e-6) == beaten
-    assert beaten or best <= 1e-15
-
-
-def test_zeros_give_an_infinite_or_a_finite_divergence():
-    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.3, 0.6, 0.1])
-    assert bregman_divergence(entropy, q, p) == np.inf
-    assert_allclose(bregman_divergence(entropy, p, q), qd.kl_divergence(p, q))
-    assert float(bregman_divergence(repetition, q, p)) == approx(0.06)
+    rng, p = np.random.default_rng(16), np.array([0.5, 0.3, 0.2, 0.0])
+    way = rng.dirichlet(np.full(4, 0.5), 100_000) - p
+    rivals = p + rng.uniform(0, 0.2, (100_000, 1)) * way
+    gain = (rivals - p) @ (2 * p + shift * np.array([0, 0, 0, 1]))
+    assert ((gain > 1e-6) & ((rivals**2).sum(axis=1) <= p @ p)).any() == beaten
 
 
 @pytest.mark.claim("N16.8")
@@ -279,13 +257,12 @@ def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
     models = rng.dirichlet(np.full(5, 0.5), 20_000)
     for p in rng.dirichlet(np.ones(5), 5):
         near = np.vstack([models, 0.99 * p + 0.01 * models])
-        gain = (near - p) @ p
+        better = (near - p) @ p > 1e-14
         for power in (0.5, 1, 2, 3):
             rise = np.linalg.norm(p) ** power - np.linalg.norm(near, axis=1) ** power
             # By Cauchy and Schwarz more of P . Q needs a longer Q; rounding.
-            assert not ((gain > 1e-14) & (rise > 1e-14)).any()
-        other = np.sum(p**3) - np.sum(near**3, axis=1)
-        assert ((gain > 1e-14) & (other > 1e-14)).any()
+            assert not (better & (rise > 1e-14)).any()
+        assert (better & (np.sum(p**3) - np.sum(near**3, axis=1) > 1e-14)).any()
 
 
 def test_bad_input(as_a_user):
