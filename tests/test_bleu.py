@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
+from lab.metrics import expected_corpus_bleu
 from models import oracle, sentence_bleu, sentences
 from nltk.translate import bleu_score as nltk
 from referees.enumerated_batches import batches
@@ -181,6 +182,8 @@ def test_pooled_bleu_is_a_polynomial_of_the_number_of_candidates():
     assert np.abs(np.diff(along(means), 2)).max() <= 1e-14
     exact = float(qd.expected_bleu(space, a, p, 2, 2)[1])
     assert exact == pytest.approx(along(means)[0], abs=1e-14)
+    corpus = float(expected_corpus_bleu(space, a, p, 2, 2, num_candidates=3)[1])
+    assert corpus == pytest.approx(along(pooled)[0], abs=1e-14)
 
 
 # --- The table ------------------------------------------------------------------------

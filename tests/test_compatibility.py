@@ -18,7 +18,7 @@ from verdict_referee import gains_in_50_digits, referee
 
 import qdtheory as qd
 from qdtheory.catalogue.metrics import Kind, Metric
-from qdtheory.compatibility import check_compatibility
+from qdtheory.compatibility import bleu_1_setting, check_compatibility
 from qdtheory.support.records import Record
 
 SLOW = pytest.mark.slow
@@ -420,6 +420,7 @@ def test_gradients_are_antiparallel_in_the_compatible_settings_only(size):
         # With a kernel they are antiparallel for every order, safe or not.
         fits = expected(*size, order, r, k) or r == k == 1
         assert (gap < 1e-20) == fits
+        assert order > 1 or (bleu_1_setting(size[0], r, k) is not None) == fits
 
 
 @pytest.mark.claim("N25.21")
@@ -434,6 +435,16 @@ def test_two_words_the_divergence_is_that_of_the_numbers_of_ones(r, k):
         gap += (1 - alpha) * (pair.diversity(p) - pair.diversity(q))
         steps = np.cumsum(np.bincount(space.tokens.sum(axis=1), q - p))[:-1]
         assert float(gap) == pytest.approx(2 / (2 + k) / 4 * steps @ steps, abs=1e-14)
+
+
+@pytest.mark.claim("N25.22")
+def test_three_texts_without_common_ngrams_leave_one_reference_each():
+    x = sympy.Symbol("x")
+    for r, k in product(range(1, 7), range(1, 4)):
+        f, slope = 1 - (1 - x) ** r, sympy.diff(x * (1 - x) ** k - x, x)
+        swapped = slope.subs(x, 1 - x) * f - slope * f.subs(x, 1 - x)
+        assert (sympy.expand(swapped) == 0) == (r == k == 1)
+        assert (bleu_1_setting(3, r, k) is None) == (r > 1 or k > 1)
 
 
 def test_the_classification_is_of_one_length_without_smoothing():
