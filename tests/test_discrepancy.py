@@ -463,6 +463,12 @@ def test_dominated_in_diversity_only():
     np.testing.assert_allclose(found.q, np.array([4, 2, 1]) / 7, atol=1e-4)
 
 
+def test_more_diversity_at_the_price_of_quality_is_no_dominance():
+    pair = qd.FunctionPair(lambda q, p: q @ jnp.log(p), lambda q: -q @ jnp.log(q))
+    found = qd.quality_discrepancy(pair, np.array([0.5, 0.3, 0.2]))
+    assert (found.qdisc, found.dominated_in) == (0, None)
+
+
 def test_a_real_distribution_of_greatest_diversity_is_searched():
     pair = qd.FunctionPair(lambda q, p: q[0], lambda q: -((q - 0.25) ** 2).sum())
     assert qd.quality_discrepancy(pair, np.full(4, 0.25)).qdisc == 0

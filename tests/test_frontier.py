@@ -238,6 +238,12 @@ def test_optima_known_by_hand(pair, p, w, expected):
 
 
 @pytest.mark.claim("N3.2")
+@pytest.mark.parametrize("unit", [1e-18, 1.0, 1e18])
+def test_scores_are_tied_by_their_rounding_in_any_unit(unit):
+    gaps = qd.frontier.score_gaps(unit * np.array([3, 3 - 4e-16, 1]))
+    np.testing.assert_allclose(gaps, unit * np.array([0, 0, 2]))
+
+
 def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
     pair, uniform = qd.pairs.single_token_bleu_pair(1, 1000), np.full(64, 1 / 64)
     collapsed = np.full(64, (1 - 0.937) / 63)

@@ -123,6 +123,12 @@ FAMILIES = [qd.Tsallis(0.5), qd.Tsallis(1.7), hit_chance(1), hit_chance(32)]
 FAMILIES += [minus_repeat_chance(2), minus_repeat_chance(9)]
 
 
+def test_a_slope_of_code_that_still_rises_at_0_is_infinite():
+    entropy = as_function(lambda x: -x * jnp.log(jnp.maximum(x, 1e-300)), "g")
+    assert entropy.at_zero == (0, np.inf)
+    assert as_function(lambda x: jnp.log(x + 1e-3), "f").at_zero[1] == 1000
+
+
 @pytest.mark.parametrize("h", [*QUALITIES.values(), *DIVERSITIES.values(), *FAMILIES])
 def test_formulas_of_named_functions_are_their_code(h):
     x = np.linspace(0.01, 0.99, 50)
