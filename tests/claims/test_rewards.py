@@ -187,6 +187,7 @@ def test_of_the_named_rewards_the_logit_alone_is_a_pair(name):
     [
         ("0.5*log(D) - 0.5*log(1 - D)", "1/2 KL(Q, P)", "1/2 LL + 1/2 SE"),
         ("2*(D/(1-D))**2", "2 (sum P^2/Q - 1)", None),
+        ("3*log(D)", "6 KL(M, P)", None),
         ("(D - 1/2)**3", None, None),  # it rises but at one point, where it is flat
     ],
 )
@@ -205,6 +206,7 @@ def test_rewards_that_do_not_rise():
     assert minus.optimum.startswith("the rarest text alone")
     assert constant.optimum == "every Q: the reward is constant"
     assert constant.is_pair is False
+    assert check_reward("1 + D - D**8/2").optimum == "Q = P, judged on a grid"
     # An integral that takes SymPy minutes is not tried.
     assert check_reward("D**0.3*(1 - D)**0.7").phi is None
 
