@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from refusals import refused
 from scipy.stats import kendalltau
+from scipy.stats import t as student_t
 
 from qdtheory import text
 from qdtheory.text.metric_names import named_metric
@@ -86,6 +87,9 @@ def test_a_judge_beside_repetition_is_beaten_and_the_diagnosis_shown():
     expected = correlation_at_p(marks, -2 * P)
     assert found.correlation.low < expected < found.correlation.high
     assert found.beaten, found
+    both = found.quality_gain, found.diversity_gain
+    least = min(gain.value / gain.standard_error for gain in both)
+    assert found.p_value == pytest.approx(student_t.sf(least, found.num_blocks - 1))
     assert found.p_value < found.alpha == 0.05
     assert found.num_blocks * found.lot == len(found.witness)
     assert not Counter(found.witness) - Counter(texts)
