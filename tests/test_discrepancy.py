@@ -469,6 +469,14 @@ def test_more_diversity_at_the_price_of_quality_is_no_dominance():
     assert (found.qdisc, found.dominated_in) == (0, None)
 
 
+def test_starts_agree_on_the_most_diverse_model_whatever_constant_is_added():
+    def agreeing(shift):
+        pair = qd.FunctionPair(lambda q, p: q @ p, lambda q: shift - q @ q)
+        return search(pair, jnp.array([0.5, 0.3, 0.2])).num_agreeing_diverse
+
+    assert agreeing(-50) == agreeing(0) > 0
+
+
 def test_a_real_distribution_of_greatest_diversity_is_searched():
     pair = qd.FunctionPair(lambda q, p: q[0], lambda q: -((q - 0.25) ** 2).sum())
     assert qd.quality_discrepancy(pair, np.full(4, 0.25)).qdisc == 0
