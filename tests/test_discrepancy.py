@@ -339,6 +339,7 @@ KINDS = {
     "BLEU": lambda: qd.BleuPair(qd.TextSpace(3, 1), 1, 2, 2),
     "BLEU of ten": lambda: qd.BleuPair(qd.TextSpace(3, 1), 1, 2, 9),
     "separable": lambda: qd.SeparablePair("CR", "-x**3"),
+    "another g": lambda: qd.SeparablePair("CR", "-x**2"),
     "linear": lambda: qd.LinearPair([0.7, 0.5, 0.4], "NRR"),
     "concave": lambda: qd.VendiPair(np.eye(3)),
 }
