@@ -107,7 +107,7 @@ def test_make_quick_checks_the_rooms_of_files_and_always_the_contracts():
 
 # A script beside tables.py, with problems that take no time.
 SQUARES = '''"""Squares."""
-import pathlib, sys
+import pathlib
 import tables
 
 def solve(problem):
@@ -115,20 +115,11 @@ def solve(problem):
         file.write(f"{problem} ")
     return [problem**2 + 0.5, "a word"]
 
-def rows(oracle):
-    return [[oracle, k, k / 3] for k in range(2)]
-
-def main():
-    if sys.argv.pop(1) == "parts":
-        return tables.in_parts(__doc__, "parts", "abc", "ours", (), rows, 3)
+if __name__ == "__main__":
     problems = {(str(k),): k for k in (3, 1, 2)}
     scheduler = tables.arguments(__doc__).parse_args().scheduler
     columns = "number", "square", "word"
     tables.complete("squares.csv", ["by us"], columns, problems, solve, scheduler)
-
-if __name__ == "__main__":
-    import squares
-    squares.main()
 '''
 WHOLE = "# by us\nnumber,square,word\n3,9.5,a word\n1,1.5,a word\n2,4.5,a word\n"
 
@@ -137,36 +128,19 @@ WHOLE = "# by us\nnumber,square,word\n3,9.5,a word\n1,1.5,a word\n2,4.5,a word\n
 def squares(tmp_path):
     (tmp_path / "squares.py").write_text(SQUARES)
     shutil.copy(TABLES / "tables.py", tmp_path)
-    return tmp_path
-
-
-def run(folder, *options):
-    return ran(sys.executable, folder / "squares.py", *options)
+    return tmp_path / "squares.py"
 
 
 def test_a_table_is_completed_in_the_order_of_the_problems(squares):
-    table = squares / "squares.csv"
-    assert run(squares, "rows").returncode == 0
+    table, calls = squares.with_suffix(".csv"), squares.with_name("calls")
+    assert ran(sys.executable, squares).returncode == 0
     assert table.read_text() == WHOLE
     # A row that is there is kept, whatever it says; one of no problem is not.
     table.write_text(WHOLE.replace("1.5", "9").replace("2,4.5", "8,4"))
-    (squares / "calls").unlink()
-    assert run(squares, "rows").returncode == 0
+    calls.unlink()
+    assert ran(sys.executable, squares).returncode == 0
     assert table.read_text() == WHOLE.replace("1.5", "9")
-    assert (squares / "calls").read_text() == "2 "
-
-
-@pytest.mark.slow
-def test_two_workers_make_the_same_tables(squares):
-    pytest.importorskip("distributed")
-    assert run(squares, "parts", squares / "one").returncode == 0
-    serial = (squares / "parts.csv").read_text()
-    assert serial.splitlines()[-1] == "2,1,0.33333"
-    for options in (["parts", squares / "two"], ["rows"]):
-        found = run(squares, *options, "--scheduler", "2")
-        assert found.returncode == 0, found.stderr
-    assert (squares / "parts.csv").read_text() == serial
-    assert (squares / "squares.csv").read_text() == WHOLE
+    assert calls.read_text() == "2 "
 
 
 def problems_of(name):

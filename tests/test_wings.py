@@ -1,6 +1,5 @@
-"""Metrics of spaces and of corpora: one order of arguments, one shape, one limit."""
+"""Metrics of spaces and of corpora: one limit."""
 
-import inspect
 from functools import partial
 from itertools import product
 
@@ -14,37 +13,6 @@ from qdtheory import text
 
 # Thousands of calls: their types are checked in the metrics' own tests.
 pytestmark = pytest.mark.usefixtures("as_a_user")
-
-# An exact metric, and what estimates it.
-TWINS = [
-    (qd.expected_bleu, text.bleu),
-    (metrics.expected_corpus_bleu, text.bleu),
-    (qd.expected_self_bleu, text.self_bleu),
-    (qd.ngrams.expected_distinct, text.distinct),
-    (qd.ms_jaccard, text.ms_jaccard),
-    (qd.coverage_rate, text.coverage_rate),
-    (qd.negative_repetition_rate, text.negative_repetition_rate),
-    (qd.cnd, text.cnd),
-    (metrics.frechet_distance, frechet_distance),
-]
-MODEL = "q", "candidates", "candidate_features"
-REAL = "p", "references", "reference_features"
-
-
-@pytest.mark.parametrize(("exact", "of_texts"), TWINS)
-def test_model_first_real_second_and_the_same_defaults(exact, of_texts):
-    """But for smoothing, without which BLEU on a space is the paper's."""
-    ours, theirs = (inspect.signature(f).parameters for f in (exact, of_texts))
-    for names in (list(ours), list(theirs)):
-        (model,) = (names.index(name) for name in MODEL if name in names)
-        assert all(names.index(name) == model + 1 for name in REAL if name in names)
-    shared = [name for name in ours if name in theirs]
-    assert shared == [name for name in theirs if name in ours]
-    for name in set(shared) - {"smoothing"}:
-        assert ours[name].default == theirs[name].default
-    # All orders up to the highest, or a number of one order.
-    assert ("max_order" in ours) == ("max_order" in theirs)
-
 
 SPACE = qd.TextSpace(vocab_size=2, lengths=(1, 3, 5))
 Q, P = np.random.default_rng(0).dirichlet(np.ones(SPACE.num_texts), 2)
