@@ -15,6 +15,7 @@ from qdtheory.proofs.kernel_criterion import (
     dominating_model,
     kernel_criterion,
     least_direction,
+    rounding_doubt,
 )
 
 
@@ -218,3 +219,11 @@ def test_rounding_does_not_move_it_and_where_none_is_left_it_is_0():
         moved = least_direction(kernel + noise + noise.T, np.ones((1, 16)))
         np.testing.assert_allclose(moved, exact, atol=1e-12)
     np.testing.assert_array_equal(least_direction(np.eye(2), np.eye(2)), 0)
+
+
+def test_an_eigenvalue_of_0_is_no_doubt_and_one_below_by_rounding_is():
+    singular, below = np.ones((3, 3)), np.ones((3, 3))
+    below[0, 1] = below[1, 0] = 1 + 2**-50
+    doubts = [rounding_doubt(k, kernel_criterion(k)) for k in (singular, below)]
+    assert doubts[0] is None
+    assert doubts[1].startswith("An eigenvalue is 0 up to rounding")
