@@ -106,6 +106,7 @@ def test_what_the_conditions_leave_open_is_said():
         (functions, p, "locally optimal"),
         (qd.SeparablePair("x", other), p, ""),
         (near, p, ""),
+        (near, np.array([0.5, 0.3, 0.2]), ""),
         (qd.FunctionPair(lambda q, p: q @ p, lambda q: -q @ q), many, "at most 1024"),
         (kernel_pair(root @ root.T), drawn, "locally optimal"),
     ):
