@@ -111,8 +111,10 @@ def test_what_the_conditions_leave_open_is_said():
         (kernel_pair(root @ root.T), drawn, "locally optimal"),
     ):
         verdict = check_compatibility(pair, at)
-        assert verdict.compatible is None
+        assert (verdict.compatible, verdict.status) == (None, "undecided")
         assert words in verdict.reason
+    two_values = check_compatibility(near, np.array([0.5, 0.25, 0.25]))
+    assert two_values.status == "not_beaten_at_p"
     safe = check_compatibility(kernel_pair(root @ root.T), num_texts=5)
     assert "proves nothing" in safe.reason
 
