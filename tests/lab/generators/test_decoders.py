@@ -105,7 +105,6 @@ def test_only_the_cliff_of_min_k_is_free_of_the_temperature():
     law = softmax([1.0, 0.0, -1.0])
     numbers = [np.count_nonzero(MinK(4.5)(Temperature(t)(law))) for t in (0.5, 1, 2)]
     assert numbers == [1, 2, 3]
-    assert MinK(0)(np.array([0.5, 0.5, 0.0])).tolist() == [0.5, 0.5, 0]
 
 
 @pytest.mark.claim("N24.2")
@@ -209,8 +208,6 @@ def test_beam_search(space):
             assert found.max() == 1
             assert found.argmax() == searched(space, q, width, penalty)
         assert decode(q, space, whole).argmax() == q.argmax()
-        if len(space.lengths) == 1:
-            assert_array_equal(*(decode(q, space, x) for x in (gen.Beam(1), Greedy())))
 
 
 # --- Where they lie: LL-SE ------------------------------------------------------------
@@ -351,7 +348,10 @@ def test_what_one_model_never_writes():
     assert gen.markov_metrics(gen.decode_markov(p, Greedy()), p, 1).ll == 0
 
 
-def test_decoders_refuse_bad_input(as_a_user):
+def test_decoders_and_alignment_refuse_bad_input(as_a_user):
+    half, rewards, ones = np.full(2, 0.5), np.array([0.0, 1.0]), np.ones((2, 2))
+    certain = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2
+    dpo, loss, always = gen.dpo_optimum, gen.dpo_loss, "some texts always win against"
     space, q = qd.TextSpace(2, 2), np.full(4, 0.25)
     uniform = [np.full(n, 1 / n) for n in (2, 3)]
     p, three = (gen.MarkovModel(x, np.tile(x, (x.size, 1))) for x in uniform)
@@ -370,6 +370,14 @@ def test_decoders_refuse_bad_input(as_a_user):
         ("must be nonnegative and sum to 1", gen.decode_markov, light, TopK(1)),
         ("the models have 2 and 3 tokens", gen.markov_metrics, p, three, 3),
         (one, p.probabilities, qd.TextSpace(2, (1, 2))),
+        ("beta must be positive and finite, got 0", gen.kl_optimum, half, rewards, 0),
+        ("rewards must be finite", gen.forward_kl_optimum, half, [0, np.inf], 1.0),
+        ("must lie in [0, 1], got 1.1", gen.self_training, half, half, 3, 3, 1.1),
+        ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
+        (always, dpo, np.full(3, 1 / 3), certain, 10.0),
+        ("preferences must have shape (2, 2)", dpo, half, half, 1.0),
+        ("must be chances, with the rev", loss, half, half, ones, 1.0),
+        ("q0 must be positive", gen.fitted_rewards, rewards, ones / 2),
     )
     refused(
         ("expected a decoder, as TopK(5), got 'top-k'", decode, q, space, "top-k"),
@@ -383,10 +391,6 @@ def worlds(count, size=6):
     rng = np.random.default_rng(size)
     for _ in range(count):
         yield rng.dirichlet(np.ones(size)), rng.normal(size=size), rng.uniform(0.1, 2)
-
-
-def by_logits(function):
-    return jax.jit(jax.grad(lambda x: function(jax.nn.softmax(x))))
 
 
 def highest(objective, size):
@@ -411,8 +415,6 @@ def test_optima_are_the_highest(q0, rewards, beta):
     assert np.ptp(rewards + beta * q0 / forward) <= 1e-9  # one multiplier
     assert (forward >= q0 * beta / (beta + np.ptp(rewards)) * (1 - 1e-9)).all()
     assert_allclose(gen.dpo_optimum(q0, said, beta), optimum, rtol=1e-9)
-    slope = by_logits(lambda q: gen.dpo_loss(q, q0, said, beta))
-    assert np.abs(slope(jnp.log(optimum))).max() <= 1e-12
     assert np.ptp(gen.fitted_rewards(np.roll(q0, 1), said) - rewards) <= 1e-9
 
 
@@ -447,7 +449,6 @@ def test_how_fast_the_best_text_takes_all():
     q0, rewards = np.array([0.4, 0.0, 0.6]), np.array([1.0, 2.0, 1.0])
     for optimum in (gen.forward_kl_optimum, gen.kl_optimum):
         assert_allclose(optimum(q0, rewards, 0.1), q0, atol=1e-12)
-    assert np.isnan(float(gen.diversity_price(q0, np.ones(3), 0.1)))
 
 
 @pytest.mark.claim("N24.13")
@@ -475,7 +476,7 @@ def test_preferences_without_a_reward():
     upper = np.triu(rng.uniform(0.05, 0.95, (5, 5)), 1)
     chances = jnp.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(5) / 2)
     q0 = rng.dirichlet(np.ones(5))
-    slope = by_logits(lambda q: gen.dpo_loss(q, q0, chances, 0.5))
+    slope = jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, chances, 0.5))
     assert np.abs(slope(jnp.log(gen.dpo_optimum(q0, chances, 0.5)))).max() <= 1e-11
 
 
@@ -505,20 +506,3 @@ def test_self_training_in_the_long_run():
     found = gen.self_training(p, p, 10_000, 200_000, 1e-4)
     assert found.nrr[-1] == approx(found.nrr_limit, rel=1e-6)
     assert (1 + found.nrr_limit) / (1 - p @ p) == approx(2 / 3, abs=1e-4)
-
-
-def test_alignment_refuses_bad_input(as_a_user):
-    half, rewards, ones = np.full(2, 0.5), np.array([0.0, 1.0]), np.ones((2, 2))
-    certain = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2
-    for optimum in (gen.kl_optimum, gen.forward_kl_optimum, gen.diversity_price):
-        refused(("rewards must be finite", optimum, half, [0, np.inf], 1.0))
-    dpo, loss, always = gen.dpo_optimum, gen.dpo_loss, "some texts always win against"
-    refused(
-        ("beta must be positive and finite, got 0", gen.kl_optimum, half, rewards, 0),
-        ("must lie in [0, 1], got 1.1", gen.self_training, half, half, 3, 3, 1.1),
-        ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
-        (always, dpo, np.full(3, 1 / 3), certain, 10.0),
-        ("preferences must have shape (2, 2)", dpo, half, half, 1.0),
-        ("must be chances, with the rev", loss, half, half, ones, 1.0),
-        ("q0 must be positive", gen.fitted_rewards, rewards, ones / 2),
-    )

@@ -127,15 +127,12 @@ def test_gradients_refuse_bad_input(as_a_user):
     space, table, zeros = qd.TextSpace(2, 2), LogitTable(np.zeros(4)), np.zeros(4)
     token, short = gen.token_policy_gradient, PrefixTable(np.zeros((4, 3)))
     words = "model must be a pytree with probabilities(space)"
-    for form in (gen.policy_gradient, token):
-        refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
-        refused(
-            ("logits must have 64 entries, got 4", form, table, LARGE, np.zeros(64)),
-            ("rewards must be finite", form, table, space, zeros + np.inf),
-        )
+    refused((words, gen.policy_gradient, [0.25] * 4, space, zeros), error=TypeError)
     shapes = "rewards must have shape (4,), or (4, 2) for one a token, got (4, 3)"
     refused(
         (shapes, token, table, space, np.zeros((4, 3))),
+        ("logits must have 64 entries", token, table, LARGE, np.zeros(64)),
+        ("rewards must be finite", gen.policy_gradient, table, space, zeros + np.inf),
         ("roll_out must be positive", token, table, space, zeros, np.eye(4)[0]),
         ("shape (4, 3), the space needs (13, 3)", short.probabilities, WORDS),
         ("of one length, got lengths", short.probabilities, qd.TextSpace(3, (1, 2))),
@@ -154,7 +151,7 @@ SEEN = np.array([3, 0, 1, 2, 0, 0, 1, 1]) / 8
 class Momentum:
     """Maximum likelihood by an average of all gradients so far, kept as the state."""
 
-    decay: float = 0.0
+    decay: float
 
     def start(self, model, space, p):
         return jax.tree.map(jnp.zeros_like, model)
@@ -188,7 +185,6 @@ def odds(d):
     [
         *(("logit D", 60, 0.5, logit, {"discriminator_steps": k}) for k in (1, 20)),
         ("D", 30, 0.1, lambda d: d, {"optimizer": "replicator"}),
-        (Momentum(), 30, 0.1, odds, {"optimizer": "replicator"}),
         (Momentum(0.9), 40, 0.3, odds, {}),
         ("D/(1-D)", 50, 0.5, odds, {"training": SEEN}),
     ],
@@ -299,9 +295,6 @@ def test_each_run_has_a_seed_of_its_own_and_trials_are_kept():
     options = {"num_seeds": 3, "seed": 5}
     found = gen.random_search(run, RANGES, "fd", num_trials=9, **options)
     assert seeds == list(range(5, 17))
-    values = found.trials.values["fd"]
-    assert values.tolist() == [noise({}, 5 + k)["fd"] for k in range(9)]
-    assert found.settings == found.trials.settings[int(values.argmin())]
     assert found.values["bleu"].tolist() == [noise({}, x)["bleu"] for x in (14, 15, 16)]
     assert found.deviation["fd"] == pytest.approx(np.std(found.values["fd"], ddof=1))
     options |= {"lowest": False, "trials": found.trials}
@@ -343,12 +336,13 @@ def test_training_refuses_bad_input(as_a_user):
 
     few, lstm = np.eye(8)[0], lstm_of(jax.random.key(0), 2, 4, 4)
     unseen = "training must be positive everywhere for the reward log D"
+    q, rule, lost = np.full(2, 0.5), optax.sgd(0.1), LogitTable(np.array([0, -1e9]))
+    start = lost, rule.init(lost)
+    update = gen.policy_update, start, texts(2), jnp.array([0, 1])
+    once = constant_reward_drift, q, 0.1, 2
     refused(
-        ("must be at least 1, got 0", run(discriminator_steps=0)),
-        ("must have 8 entries, got 4", run(training=np.full(4, 0.25))),
         ("p must be positive everywhere", run(p=few)),
         *(("the reward -D falls", run("-D")), ("multiple of every = 2", run(every=2))),
-        ("learning_rate must be positive and finite, got 0", run(learning_rate=0)),
         ("must be one of adam, sgd, replicator, got", run(optimizer="lion")),
         ("take a LogitTable, got a LSTM", run(model=lstm, optimizer="replicator")),
         ("one entry a text, (8,), got shape ()", run(lambda q, p: q @ p)),
@@ -356,6 +350,11 @@ def test_training_refuses_bad_input(as_a_user):
         (unseen, run("log D", training=few)),
         *(("ends in order, got 1, 0", Range, 1, 0), ("positive ends", Range, 0, 1)),
         *(("nothing", search({})), ("kind has no values", search({"kind": ()}))),
+        *(("finite mean", *once, np.nan), ("nonnegative variance", *once, 1.0, -1.0)),
+        ("positive probability", gen.fisher_drift, lost, texts(2), 0.1, 2),
+        ("clip must be positive", *update, jnp.ones(2), rule, 0.0),
+        ("shapes (2,) and (3,)", *update, jnp.ones(3), rule),
+        ("there are 1,048,576 batches", gen.expectation, max, q, 20),
     )
     refused(("rewards(q, p) or an Objective; got 3", run(3)), error=TypeError)
 
@@ -549,9 +548,6 @@ def test_adam_starts_with_signs(rng, batch_size, reward):
     after = updated(LogitTable.of(q), optax.adam(0.01))
     mean = gen.expectation(after, q, batch_size, np.array([reward])).logits
     assert_allclose(found, mean - np.log(q), atol=1e-7)
-    # In batches of 64.
-    drift = gen.adam_drift(np.repeat([0.04, 0.001], [20, 200]), 1.0, 64)
-    assert_allclose(drift[np.array([0, -1])], [-0.05, -0.88], atol=0.005)
 
 
 @pytest.mark.claim("N21.9")
@@ -601,17 +597,3 @@ def test_the_surrogate_is_clipped_where_it_should_be():
         settings = LogitTable.of(np.array([0.5, 0.3, 0.2])), optax.sgd(1.0), clip
         once, twice = (updated(*settings, k)(*batch) for k in (1, 2))
         assert (np.abs(twice.logits - once.logits).max() > 1e-9) == moves
-
-
-def test_drifts_refuse_bad_input(as_a_user):
-    q, space, rule = np.array([0.5, 0.5]), texts(2), optax.sgd(0.1)
-    model, lost = LogitTable.of(q), LogitTable(np.array([0.0, -1e9]))
-    state, x, r = (model, rule.init(model)), jnp.array([0, 1]), jnp.ones(2)
-    once, update = (constant_reward_drift, q, 0.1, 2), gen.policy_update
-    refused(
-        *(("finite mean", *once, np.nan), ("nonnegative variance", *once, 1.0, -1.0)),
-        ("positive probability", gen.fisher_drift, lost, space, 0.1, 2),
-        ("clip must be positive", update, state, space, x, r, rule, 0.0),
-        ("shapes (2,) and (3,)", update, state, space, x, jnp.ones(3), rule),
-        ("there are 1,048,576 batches", gen.expectation, max, q, 20),
-    )
