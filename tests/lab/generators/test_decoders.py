@@ -105,7 +105,6 @@ def test_only_the_cliff_of_min_k_is_free_of_the_temperature():
     law = softmax([1.0, 0.0, -1.0])
     numbers = [np.count_nonzero(MinK(4.5)(Temperature(t)(law))) for t in (0.5, 1, 2)]
     assert numbers == [1, 2, 3]
-    assert MinK(0)(np.array([0.5, 0.5, 0.0])).tolist() == [0.5, 0.5, 0]
 
 
 @pytest.mark.claim("N24.2")
@@ -151,7 +150,6 @@ def test_a_decoded_text_is_a_product_over_its_prefixes(space):
             expected.append(prod(change(text[:t])[token] for t, token in path))
         found = decode(q, space, decoder)
         assert_allclose(found, expected, atol=1e-14, err_msg=str(decoder))
-        assert found.sum() == approx(1, abs=1e-13)
 
 
 def test_models_and_batches():
@@ -210,8 +208,6 @@ def test_beam_search(space):
             assert found.max() == 1
             assert found.argmax() == searched(space, q, width, penalty)
         assert decode(q, space, whole).argmax() == q.argmax()
-        if len(space.lengths) == 1:
-            assert_array_equal(*(decode(q, space, x) for x in (gen.Beam(1), Greedy())))
 
 
 # --- Where they lie: LL-SE ------------------------------------------------------------
@@ -311,8 +307,8 @@ def test_temperature_loses_least_under_ll_se():
 # --- Markov models: sums over positions -----------------------------------------------
 
 
-def drawn(rng, size, weight=1.0):
-    rows = rng.dirichlet(np.full(size, weight), size + 1)
+def drawn(rng, size):
+    rows = rng.dirichlet(np.ones(size), size + 1)
     return gen.MarkovModel(rows[0], rows[1:])
 
 
@@ -339,18 +335,8 @@ def test_metrics_and_decoders_on_all_texts(size, length):
         se, ll, *_ = listed(np.asarray(qd.temper(table, beta)), table)
         found = gen.tempered_markov_metrics(p, beta, length)
         assert_allclose(found, (ll, se), rtol=1e-11)
-
-
-@pytest.mark.claim("N24.11")
-def test_metrics_of_long_texts_grow_with_the_length():
-    """50 words and 100 tokens."""
-    p = drawn(np.random.default_rng(2), 50, 0.3)
-    q, names = gen.decode_markov(p, TopK(5)), ("se", "ll", "log_cr", "log_repetition")
-    found = [gen.markov_metrics(q, p, length) for length in (50, 99, 197)]
-    a, b, c = np.array([[getattr(x, name) for name in names] for x in found])
-    assert_allclose(2 * (b - a), c - b, rtol=1e-3)
-    long = gen.markov_metrics(p, p, 1000)  # 1e-600 is no float, its logarithm is
-    assert (long.log_cr < -700, long.cr) == (True, 0)
+    long = gen.markov_metrics(p, p, 3000)  # its logarithm is a float, CR is none
+    assert (long.log_cr < -750, long.cr) == (True, 0)
 
 
 def test_what_one_model_never_writes():
@@ -362,32 +348,36 @@ def test_what_one_model_never_writes():
     assert gen.markov_metrics(gen.decode_markov(p, Greedy()), p, 1).ll == 0
 
 
-def test_decoders_refuse_bad_input(as_a_user):
-    space, q, best = qd.TextSpace(2, 2), np.full(4, 0.25), gen.BestOf(2, np.ones(3))
+def test_decoders_and_alignment_refuse_bad_input(as_a_user):
+    half, rewards, ones = np.full(2, 0.5), np.array([0.0, 1.0]), np.ones((2, 2))
+    certain = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2
+    dpo, loss, always = gen.dpo_optimum, gen.dpo_loss, "some texts always win against"
+    space, q = qd.TextSpace(2, 2), np.full(4, 0.25)
     uniform = [np.full(n, 1 / n) for n in (2, 3)]
     p, three = (gen.MarkovModel(x, np.tile(x, (x.size, 1))) for x in uniform)
     wide = gen.MarkovModel(np.full(2, 0.5), np.full((2, 3), 0.5))
     light = gen.MarkovModel(np.full(2, 0.4), np.full((2, 2), 0.5))
-    one, cold = "a Markov model is for texts of one length", gen.tempered_markov_metrics
-    ones = (TopK, 0), (TopK, 1, 0), (gen.Beam, 0), (gen.markov_metrics, p, p, 0)
-    other, beam = "over 2 tokens here, the space over 3", gen.Beam(2)
+    one, beam = "a Markov model is for texts of one length", gen.Beam(2)
     refused(
-        *(("must be at least 1, got 0", *call) for call in ones),
+        ("must be at least 1, got 0", TopK, 0),
         ("t must be positive and finite, got 0; for 0 take Greedy()", Temperature, 0),
         *(("mass must lie in", *call) for call in ((TopP, 1.1), (gen.Typical, 1.0))),
-        *(("in (0, 1], got 0", gen.TopH, 0), ("in (0, 1), got 0", gen.Epsilon, 0)),
-        ("tau must be finite and at least 0, got -1", MinK, -1),
         ("it must be the last", decode, q, space, (beam, TopK(1))),
         ("the space has 4 texts, so q must have 4", decode, q[:3], space, TopK(1)),
         ("q must hold distributions", decode, np.full(4, 0.3), space, TopK(1)),
         ("expected at least one decoder", decode, q, space, ()),
-        ("scores must have 4 entries, got 3", decode, q, space, best),
         ("shape (|V|,) and transitions of shape", gen.markov_metrics, p, wide, 3),
         ("must be nonnegative and sum to 1", gen.decode_markov, light, TopK(1)),
         ("the models have 2 and 3 tokens", gen.markov_metrics, p, three, 3),
-        ("beta must be positive and finite, got 0", cold, p, 0, 3),
         (one, p.probabilities, qd.TextSpace(2, (1, 2))),
-        (other, p.probabilities, qd.TextSpace(3, 2)),
+        ("beta must be positive and finite, got 0", gen.kl_optimum, half, rewards, 0),
+        ("rewards must be finite", gen.forward_kl_optimum, half, [0, np.inf], 1.0),
+        ("must lie in [0, 1], got 1.1", gen.self_training, half, half, 3, 3, 1.1),
+        ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
+        (always, dpo, np.full(3, 1 / 3), certain, 10.0),
+        ("preferences must have shape (2, 2)", dpo, half, half, 1.0),
+        ("must be chances, with the rev", loss, half, half, ones, 1.0),
+        ("q0 must be positive", gen.fitted_rewards, rewards, ones / 2),
     )
     refused(
         ("expected a decoder, as TopK(5), got 'top-k'", decode, q, space, "top-k"),
@@ -401,10 +391,6 @@ def worlds(count, size=6):
     rng = np.random.default_rng(size)
     for _ in range(count):
         yield rng.dirichlet(np.ones(size)), rng.normal(size=size), rng.uniform(0.1, 2)
-
-
-def by_logits(function):
-    return jax.jit(jax.grad(lambda x: function(jax.nn.softmax(x))))
 
 
 def highest(objective, size):
@@ -429,8 +415,6 @@ def test_optima_are_the_highest(q0, rewards, beta):
     assert np.ptp(rewards + beta * q0 / forward) <= 1e-9  # one multiplier
     assert (forward >= q0 * beta / (beta + np.ptp(rewards)) * (1 - 1e-9)).all()
     assert_allclose(gen.dpo_optimum(q0, said, beta), optimum, rtol=1e-9)
-    slope = by_logits(lambda q: gen.dpo_loss(q, q0, said, beta))
-    assert np.abs(slope(jnp.log(optimum))).max() <= 1e-12
     assert np.ptp(gen.fitted_rewards(np.roll(q0, 1), said) - rewards) <= 1e-9
 
 
@@ -465,7 +449,6 @@ def test_how_fast_the_best_text_takes_all():
     q0, rewards = np.array([0.4, 0.0, 0.6]), np.array([1.0, 2.0, 1.0])
     for optimum in (gen.forward_kl_optimum, gen.kl_optimum):
         assert_allclose(optimum(q0, rewards, 0.1), q0, atol=1e-12)
-    assert np.isnan(float(gen.diversity_price(q0, np.ones(3), 0.1)))
 
 
 @pytest.mark.claim("N24.13")
@@ -493,7 +476,7 @@ def test_preferences_without_a_reward():
     upper = np.triu(rng.uniform(0.05, 0.95, (5, 5)), 1)
     chances = jnp.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(5) / 2)
     q0 = rng.dirichlet(np.ones(5))
-    slope = by_logits(lambda q: gen.dpo_loss(q, q0, chances, 0.5))
+    slope = jax.grad(lambda x: gen.dpo_loss(jax.nn.softmax(x), q0, chances, 0.5))
     assert np.abs(slope(jnp.log(gen.dpo_optimum(q0, chances, 0.5)))).max() <= 1e-11
 
 
@@ -517,35 +500,9 @@ def test_self_training_by_all_training_sets(share):
 
 @pytest.mark.claim("N24.17", "N24.18")
 def test_self_training_in_the_long_run():
-    """The rate is Wright and Fisher's; a real text a generation keeps two thirds."""
-    p, generations = np.random.default_rng(0).dirichlet(np.ones(20)), np.arange(1, 51)
-    for share, kept in ((0.0, 0.9**generations), (1.0, 0.9)):
-        found = gen.self_training(p, p, 10, 50, share)
-        assert_allclose(1 + found.nrr[1:], (1 - p @ p) * kept, rtol=1e-12)
+    """A real text a generation keeps two thirds of the diversity."""
+    p = np.random.default_rng(0).dirichlet(np.ones(20))
     assert gen.self_training(p, p, 10, 3).nrr_limit == -1
     found = gen.self_training(p, p, 10_000, 200_000, 1e-4)
     assert found.nrr[-1] == approx(found.nrr_limit, rel=1e-6)
     assert (1 + found.nrr_limit) / (1 - p @ p) == approx(2 / 3, abs=1e-4)
-
-
-def test_alignment_refuses_bad_input(as_a_user):
-    half, rewards, ones = np.full(2, 0.5), np.array([0.0, 1.0]), np.ones((2, 2))
-    certain, train = np.tril(np.ones((3, 3)), -1) + np.eye(3) / 2, gen.self_training
-    for optimum in (gen.kl_optimum, gen.forward_kl_optimum, gen.diversity_price):
-        refused(
-            ("q0 must sum to 1", optimum, np.ones(2), rewards, 1.0),
-            ("rewards must have 2 entries, got 3", optimum, half, np.ones(3), 1.0),
-            ("rewards must be finite", optimum, half, [0, np.inf], 1.0),
-            ("beta must be positive and finite, got 0", optimum, half, rewards, 0),
-        )
-    sizes = (best_of_n, half, rewards, 0), (train, half, half, 0, 3)
-    dpo, loss, always = gen.dpo_optimum, gen.dpo_loss, "some texts always win against"
-    refused(
-        *(("at least 1", *x) for x in (*sizes, (train, half, half, 3, 0))),
-        ("must lie in [0, 1], got 1.1", train, half, half, 3, 3, 1.1),
-        ("scores must not be NaN", best_of_n, half, [0.0, np.nan], 2),
-        (always, dpo, np.full(3, 1 / 3), certain, 10.0),
-        ("preferences must have shape (2, 2)", dpo, half, half, 1.0),
-        ("must be chances, with the rev", loss, half, half, ones, 1.0),
-        ("q0 must be positive", gen.fitted_rewards, rewards, ones / 2),
-    )

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from lab import generators as gen
 from lab.generators import LogitTable, PrefixTable, Range, constant_reward_drift, train
 from models import DIVERGENCES
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
 from refusals import refused
 from scipy.special import logit, logsumexp, softmax
@@ -125,28 +125,19 @@ def test_an_end_token_is_a_token():
 
 def test_gradients_refuse_bad_input(as_a_user):
     space, table, zeros = qd.TextSpace(2, 2), LogitTable(np.zeros(4)), np.zeros(4)
-    lstm, token = lstm_of(jax.random.key(0), 3), gen.token_policy_gradient
+    token, short = gen.token_policy_gradient, PrefixTable(np.zeros((4, 3)))
     words = "model must be a pytree with probabilities(space)"
-    for form in (gen.policy_gradient, token):
-        refused((words, form, [0.25] * 4, space, zeros), error=TypeError)
-        refused(
-            ("logits must have 64 entries, got 4", form, table, LARGE, np.zeros(64)),
-            ("model's texts are over 3 tokens", form, lstm, space, zeros),
-            ("rewards must be finite", form, table, space, zeros + np.inf),
-        )
+    refused((words, gen.policy_gradient, [0.25] * 4, space, zeros), error=TypeError)
     shapes = "rewards must have shape (4,), or (4, 2) for one a token, got (4, 3)"
-    mixed, one = qd.TextSpace(3, (1, 2)), "of one length, got lengths (1, 2); take a"
-    short, of = PrefixTable(np.zeros((4, 3))).probabilities, LogitTable.of
     refused(
-        ("must have 4 entries, got 3", gen.policy_gradient, table, space, zeros[:3]),
         (shapes, token, table, space, np.zeros((4, 3))),
+        ("logits must have 64 entries", token, table, LARGE, np.zeros(64)),
+        ("rewards must be finite", gen.policy_gradient, table, space, zeros + np.inf),
         ("roll_out must be positive", token, table, space, zeros, np.eye(4)[0]),
-        ("shape (4, 3), the space needs (13, 3)", short, WORDS),
-        *((one, short, mixed), (one, PrefixTable.of, np.full(12, 1 / 12), mixed)),
-        *(("positive everywhere", of, [1.0, 0.0]), ("sum to 1", of, [1.0, 1.0])),
+        ("shape (4, 3), the space needs (13, 3)", short.probabilities, WORDS),
+        ("of one length, got lengths", short.probabilities, qd.TextSpace(3, (1, 2))),
+        ("positive everywhere", LogitTable.of, [1.0, 0.0]),
     )
-    words, text = "logits must be an array or list", LogitTable("ab")
-    refused((words, text.probabilities, space), error=TypeError)
 
 
 SPACE = qd.TextSpace(2, 3)
@@ -158,25 +149,17 @@ SEEN = np.array([3, 0, 1, 2, 0, 0, 1, 1]) / 8
 
 @dataclass(frozen=True)
 class Momentum:
-    """Maximum likelihood by an average of all gradients so far, kept as the state.
+    """Maximum likelihood by an average of all gradients so far, kept as the state."""
 
-    At some step its state or its direction breaks.
-    """
-
-    decay: float = 0.0
-    breaks: str = ""
-    step: int = -1
+    decay: float
 
     def start(self, model, space, p):
-        return jnp.array(0), jax.tree.map(jnp.zeros_like, model)
+        return jax.tree.map(jnp.zeros_like, model)
 
     def ascent(self, state, model, space, p):
         slope = jax.grad(lambda m: p @ jnp.log(m.probabilities(space)))(model).logits
-        number, old = state[0] + 1, state[1].logits
-        mixed = LogitTable(self.decay * old + (1 - self.decay) * slope)
-        lost = LogitTable(jnp.where(number == self.step, jnp.nan, mixed.logits))
-        broken = [lost if self.breaks == x else mixed for x in ("direction", "state")]
-        return broken[0], (number, broken[1])
+        mixed = LogitTable(self.decay * state.logits + (1 - self.decay) * slope)
+        return mixed, mixed
 
 
 def by_hand(steps, rate, rho, decay, optimizer, training=P, discriminator_steps=1):
@@ -202,7 +185,6 @@ def odds(d):
     [
         *(("logit D", 60, 0.5, logit, {"discriminator_steps": k}) for k in (1, 20)),
         ("D", 30, 0.1, lambda d: d, {"optimizer": "replicator"}),
-        (Momentum(), 30, 0.1, odds, {"optimizer": "replicator"}),
         (Momentum(0.9), 40, 0.3, odds, {}),
         ("D/(1-D)", 50, 0.5, odds, {"training": SEEN}),
     ],
@@ -250,20 +232,6 @@ def test_records_are_the_metrics_of_the_model():
     assert_allclose(mine.js, found.js, rtol=1e-9)
 
 
-@pytest.mark.parametrize("part", ["state", "direction"])
-def test_a_run_that_diverges_names_the_step_and_the_part(as_a_user, part):
-    for step in (1, 5):
-        with pytest.raises(FloatingPointError) as error:
-            train(Momentum(0, part, step), TABLE, SPACE, P, 6, learning_rate=0.5)
-        message = str(error.value)
-        assert f"training diverged at step {step}: the {part} of M" in message
-        assert "take a learning_rate below 0.5" in message
-        assert (f"num_steps={step - 1} keeps" in message) == (step > 1)
-    # What it says to do is enough, and the run up to there is the same.
-    found = train(Momentum(0, part, 5), TABLE, SPACE, P, 4)
-    assert_array_equal(found.nll, train(Momentum(), TABLE, SPACE, P, 6).nll[:5])
-
-
 def test_steps_that_are_too_long_diverge_with_an_error_and_mapped_as_nan(as_a_user):
     """By overflow of the model, and of P/Q where Q is 0 by underflow."""
 
@@ -272,6 +240,7 @@ def test_steps_that_are_too_long_diverge_with_an_error_and_mapped_as_nan(as_a_us
 
     refused(
         ("at step 1: the model is not fin", run, lambda q, p: 1e200 * p / q),
+        ("num_steps=1 keeps", run, "D/(1-D)"),
         ("at step 2: the state of 'D/", run, "D/(1-D)"),
         ("not finite before the first step", run, "D", LogitTable(START + np.inf)),
         error=FloatingPointError,
@@ -326,9 +295,6 @@ def test_each_run_has_a_seed_of_its_own_and_trials_are_kept():
     options = {"num_seeds": 3, "seed": 5}
     found = gen.random_search(run, RANGES, "fd", num_trials=9, **options)
     assert seeds == list(range(5, 17))
-    values = found.trials.values["fd"]
-    assert values.tolist() == [noise({}, 5 + k)["fd"] for k in range(9)]
-    assert found.settings == found.trials.settings[int(values.argmin())]
     assert found.values["bleu"].tolist() == [noise({}, x)["bleu"] for x in (14, 15, 16)]
     assert found.deviation["fd"] == pytest.approx(np.std(found.values["fd"], ddof=1))
     options |= {"lowest": False, "trials": found.trials}
@@ -362,34 +328,33 @@ def test_metrics_of_samples_converge_to_the_exact_ones():
 
 
 def test_training_refuses_bad_input(as_a_user):
-    def run(objective="D", model=TABLE, space=SPACE, p=P, **settings):
-        return lambda: train(objective, model, space, p, 3, **settings)
+    def run(objective="D", model=TABLE, p=P, **settings):
+        return lambda: train(objective, model, SPACE, p, 3, **settings)
 
-    def search(ranges=RANGES, metric="fd", **settings):
-        return lambda: gen.random_search(noise, ranges, metric, **settings)
+    def search(ranges):
+        return lambda: gen.random_search(noise, ranges, "fd")
 
-    few, four, flow = np.eye(8)[0], np.full(4, 0.25), {"optimizer": "replicator"}
-    lstm, long = lstm_of(jax.random.key(0), 2, 4, 4), qd.TextSpace(2, 4)
+    few, lstm = np.eye(8)[0], lstm_of(jax.random.key(0), 2, 4, 4)
     unseen = "training must be positive everywhere for the reward log D"
-    zeros = run(discriminator_steps=0), search(num_trials=0)
-    shorts = run(p=four), run(training=four)
+    q, rule, lost = np.full(2, 0.5), optax.sgd(0.1), LogitTable(np.array([0, -1e9]))
+    start = lost, rule.init(lost)
+    update = gen.policy_update, start, texts(2), jnp.array([0, 1])
+    once = constant_reward_drift, q, 0.1, 2
     refused(
-        *(("must be at least 1, got 0", call) for call in zeros),
-        *(("must have 8 entries, got 4", call) for call in shorts),
-        ("must have 8 entries, got 4", gen.of_samples, noise, P, four, 10, 0),
-        ("logits must have 16 entries, got 8", run(space=long, p=np.full(16, 1 / 16))),
         ("p must be positive everywhere", run(p=few)),
         *(("the reward -D falls", run("-D")), ("multiple of every = 2", run(every=2))),
-        ("learning_rate must be positive and finite, got 0", run(learning_rate=0)),
         ("must be one of adam, sgd, replicator, got", run(optimizer="lion")),
-        ("take a LogitTable, got a LSTMLanguageModel", run("D", lstm, **flow)),
+        ("take a LogitTable, got a LSTM", run(model=lstm, optimizer="replicator")),
         ("one entry a text, (8,), got shape ()", run(lambda q, p: q @ p)),
         ("is for rewards; Moment", run(Momentum(0.5), discriminator_steps=2)),
         (unseen, run("log D", training=few)),
         *(("ends in order, got 1, 0", Range, 1, 0), ("positive ends", Range, 0, 1)),
         *(("nothing", search({})), ("kind has no values", search({"kind": ()}))),
-        ("metric must be one of fd, bleu, got 'js'", search(metric="js", num_trials=2)),
-        ("num_seeds must be finite and at least 2, got 1", search(num_seeds=1)),
+        *(("finite mean", *once, np.nan), ("nonnegative variance", *once, 1.0, -1.0)),
+        ("positive probability", gen.fisher_drift, lost, texts(2), 0.1, 2),
+        ("clip must be positive", *update, jnp.ones(2), rule, 0.0),
+        ("shapes (2,) and (3,)", *update, jnp.ones(3), rule),
+        ("there are 1,048,576 batches", gen.expectation, max, q, 20),
     )
     refused(("rewards(q, p) or an Objective; got 3", run(3)), error=TypeError)
 
@@ -515,10 +480,9 @@ def test_logits_keep_their_mean_and_nll_rises_for_any_p(rng, eta):
 
 
 @pytest.mark.claim("N21.5")
-def test_fisher_drift_is_a_trace_of_matrices(rng):
-    space = qd.TextSpace(2, 3)
-    lstm = qd.LSTMLanguageModel.random(jax.random.key(1), 2, 2, 2)
-    for model in (lstm, gen.PrefixTable.of(rng.dirichlet(np.ones(8)), space)):
+def test_fisher_drift_is_a_trace_of_matrices():
+    space, lstm = SPACE, lstm_of(jax.random.key(1), 2, 2, 2)
+    for model in (lstm, PrefixTable.of(P, space)):
         flat, build = ravel_pytree(model)
 
         def q_of(x, build=build):
@@ -539,9 +503,8 @@ def test_a_prefix_drifts_as_often_as_it_is_seen(rng):
         rows = q.reshape(3, 3)
         return rows / rows.sum(axis=1, keepdims=True)
 
-    found = gen.fisher_drift(
-        gen.PrefixTable.of(q, space), space, 0.1, 4, of=conditionals
-    )
+    table = PrefixTable.of(q, space)
+    found = gen.fisher_drift(table, space, 0.1, 4, of=conditionals)
     for share, row, drift in zip(q.reshape(3, 3).sum(axis=1), conditionals(q), found):
         assert_allclose(drift, share * constant_reward_drift(row, 0.1, 4), rtol=1e-10)
 
@@ -585,9 +548,6 @@ def test_adam_starts_with_signs(rng, batch_size, reward):
     after = updated(LogitTable.of(q), optax.adam(0.01))
     mean = gen.expectation(after, q, batch_size, np.array([reward])).logits
     assert_allclose(found, mean - np.log(q), atol=1e-7)
-    # In batches of 64.
-    drift = gen.adam_drift(np.repeat([0.04, 0.001], [20, 200]), 1.0, 64)
-    assert_allclose(drift[np.array([0, -1])], [-0.05, -0.88], atol=0.005)
 
 
 @pytest.mark.claim("N21.9")
@@ -637,23 +597,3 @@ def test_the_surrogate_is_clipped_where_it_should_be():
         settings = LogitTable.of(np.array([0.5, 0.3, 0.2])), optax.sgd(1.0), clip
         once, twice = (updated(*settings, k)(*batch) for k in (1, 2))
         assert (np.abs(twice.logits - once.logits).max() > 1e-9) == moves
-
-
-def test_drifts_refuse_bad_input(as_a_user):
-    q, space, rule = np.array([0.5, 0.5]), texts(2), optax.sgd(0.1)
-    model, lost = LogitTable.of(q), LogitTable(np.array([0.0, -1e9]))
-    state, x, r = (model, rule.init(model)), jnp.array([0, 1]), jnp.ones(2)
-    drift, adam, update = constant_reward_drift, gen.adam_drift, gen.policy_update
-    once = drift, q, 0.1, 2
-    refused(
-        ("learning_rate must be positive and finite", drift, q, 0.0, 2),
-        *(("at least 1", *call) for call in ((adam, q, 0.1, 0), (*once, 1.0, 0.0, 0))),
-        *(("finite mean", *once, np.nan), ("nonnegative variance", *once, 1.0, -1.0)),
-        ("q must sum to 1", drift, np.ones(2), 0.1, 2),
-        ("must have 3 entries, got 2", gen.fisher_drift, model, texts(3), 0.1, 2),
-        ("positive probability", gen.fisher_drift, lost, space, 0.1, 2),
-        ("clip must be positive", update, state, space, x, r, rule, 0.0),
-        ("shapes (2,) and (3,)", update, state, space, x, jnp.ones(3), rule),
-        ("there are 1,048,576 batches", gen.expectation, max, q, 20),
-        ("must have 2 entries", gen.expectation, max, q, 2, np.ones(2), np.ones(1)),
-    )

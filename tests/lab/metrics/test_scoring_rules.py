@@ -271,7 +271,6 @@ def test_bad_input(as_a_user):
     refused(
         ("positive everywhere", local, PAIR, np.array([1.0, 0.0])),
         ("must be negative definite", local, flat, p),
-        ("p must sum to 1", PAIR.text_quality, np.ones(3)),
         ("q must have 2 entries, got 4", bregman_divergence, repetition, p, half),
     )
     words = "diversity must be a function"
