@@ -13,7 +13,7 @@ import scipy.special
 import sympy
 
 from qdtheory.formulas.expressions import SPELLINGS, Expression
-from qdtheory.formulas.trees import absolute, folded
+from qdtheory.formulas.trees import absolute, decided, folded
 from qdtheory.pairs import CR_NRR, LL_SE, SeparablePair
 
 X = sympy.Symbol("x", positive=True)
@@ -252,3 +252,16 @@ def test_expressions_make_pairs():
     # NaN at 0 is read as the limit.
     point = SeparablePair(Expression("log(x)"), Expression("-x*log(x)"))
     assert float(point.diversity(np.array([1.0, 0.0]))) == pytest.approx(0, abs=1e-300)
+
+
+def test_choices_of_products_are_decided_by_both_signs():
+    log = ("log", "x")
+    for product, chosen in ((("*", log, log), log), (("*", log, "x"), "x")):
+        below = ("<", product, Fraction(0))
+        assert decided(("where", below, "x", log)) == chosen
+
+
+def test_a_power_below_0_or_of_a_root_guards_its_base():
+    x = sympy.Symbol("x")
+    for power, guards in (("-2", [(x, False)]), ("2", []), ("(1/2)", [(x, True)])):
+        assert Expression(f"x**{power}").guards(x) == guards

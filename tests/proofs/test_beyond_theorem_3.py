@@ -16,6 +16,7 @@ from qdtheory.functions import as_function
 from qdtheory.proofs.beyond_theorem_3 import (
     keeps_order_with_one_text,
     likely_points,
+    orders_two_texts,
     random_points,
 )
 from qdtheory.proofs.theorem_3 import read_functions
@@ -176,3 +177,9 @@ def test_every_p_is_an_interior_distribution(f, g, place, width, num_texts):
     # The random ones are among them, and a text lies where f falls.
     assert {*map(tuple, random_points(num_texts))} < {*map(tuple, points)}
     assert np.abs(points - place).min() < width
+
+
+def test_two_texts_are_ordered_only_where_evenness_raises_the_diversity():
+    rising = qd.Expression("x")
+    assert orders_two_texts(rising, qd.Expression("-x**2"))
+    assert not orders_two_texts(rising, qd.Expression("x**2"))

@@ -471,3 +471,13 @@ def test_numbers_beyond_all_fractions_take_no_time():
         assert "overflows" in qd.check(f, g).reason
     for g in ("-exp(x + 1000)", "-exp(x - 1000)"):
         assert qd.check("exp(x)", g).compatible
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "word"),
+    [("log(x)", "2*x + 1", "g is linear"), ("3", "-x**2", "f is flat")],
+)
+def test_a_metric_in_which_all_models_are_equal_is_named(f, g, word):
+    verdict = qd.check_compatibility(qd.SeparablePair(f, g))
+    assert verdict.compatible is None
+    assert word in verdict.reason
