@@ -75,14 +75,6 @@ def test_the_switch_opens_all_code_and_a_link_opens_a_fold(site, browser):
     assert browser.complaints() == []
 
 
-def test_a_click_in_the_graph_of_statements_opens_the_entry(site, browser):
-    browser.resize(DESK)
-    browser.open((site / "docs/theorem_graph.html").as_uri())
-    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
-    browser.evaluate(f"document.querySelector('#box-theorem-4-2').{click}")
-    browser.until("document.querySelector('#theorem-4-2').open")
-
-
 # --- the search -----------------------------------------------------------------
 
 FOUND = {
@@ -119,21 +111,6 @@ def test_the_search_leads_from_what_people_type_to_the_place(site, browser):
 
 
 # --- decks ---------------------------------------------------------------------
-
-
-def test_keys_turn_pages(site, browser):
-    browser.resize(1280, 720)
-    browser.open((site / DECK).as_uri())
-    seen = "slides.filter((s) => s.checkVisibility()).map((s) => `#${s.id}`)"
-    last = browser.evaluate("slides.length")
-    turns = {"ArrowRight": 2, "ArrowLeft": 1, "End": last, "Home": 1}
-    for key, place in turns.items():
-        browser.press(key)
-        now = [f"#slide-{place}"]
-        assert browser.evaluate(seen) == [browser.evaluate("location.hash")] == now
-    browser.open("about:blank")
-    browser.open(f"{(site / DECK).as_uri()}#slide-4")
-    assert browser.evaluate(seen) == ["#slide-4"]
 
 
 # --- the explorer ---------------------------------------------------------------

@@ -59,15 +59,6 @@ def test_a_record_equals_its_like_prints_short_and_stays_frozen(name):
         hash(one)
 
 
-def test_a_discrepancy_shows_its_numbers_and_a_verdict_its_status():
-    found = qd.quality_discrepancy(qd.LL_NRR, P)
-    assert repr(found).startswith(f"Discrepancy(qdisc={found.qdisc:.6g}, upper_bound=")
-    shown = json.loads(found.to_json())
-    assert (shown["q"], shown["pair"]) == (found.q.tolist(), "LL-NRR")
-    reason = f"reason='{'r' * 69}...', status='compatible'"
-    assert repr(qd.Verdict(True, "r" * 80)) == f"Verdict(compatible=True, {reason})"
-
-
 class Anything(Record):
     value: object
     hidden: object = None
