@@ -5,7 +5,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from browser import DESK, PHONE, in_a_browser
+from browser import PHONE, in_a_browser
 from test_explorer import HELD
 from test_pages import pages
 

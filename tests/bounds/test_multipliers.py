@@ -168,6 +168,12 @@ def test_false_proofs_are_refused(as_a_user):
     skew = RNG(0).normal(size=good.grams.shape)
     skew = dataclasses.replace(good, grams=good.grams + skew - skew.transpose(0, 2, 1))
     assert bound(EIGHT, p, skew) == pytest.approx(shown, abs=1e-9)
+    # What one lacks by rounding, here 8e-10 along (1, ..., 1), is added to the bound.
+    centred = np.broadcast_to(np.eye(8) - 1 / 8, (8, 8, 8))
+    plain = CubicCertificate(0.0, centred, np.zeros((8, 8)), 0.0)
+    lacking = dataclasses.replace(plain, grams=centred - 1e-10)
+    raised = bound(EIGHT, p, lacking) - bound(EIGHT, p, plain)
+    assert raised == pytest.approx(8e-10 - 1e-10, rel=1e-3)
     for words, part, false in (
         # The sum of such a matrix's entries is negative.
         ("must be positive semidefinite", "grams", good.grams - good.grams.max() - gap),
