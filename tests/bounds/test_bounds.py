@@ -384,3 +384,9 @@ def test_what_one_bound_does_not_take(as_a_user, monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     refused(('pip install "qdtheory[certify]"', SURE, BENT, P), error=ImportError)
+
+
+def test_texts_of_equal_counts_share_what_is_found_for_their_counts():
+    p = np.random.default_rng(1).dirichlet(np.ones(4))
+    found = qd.certify(qd.BleuPair(qd.TextSpace(2, 2), 1, 5, 3), p)
+    assert (found.status, found.qdisc > 3e-4) == ("certified", True)
