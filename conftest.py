@@ -112,13 +112,15 @@ PAGES = {"site", "browser", "explorer"}  # fixtures that build the site or open 
 
 def appendices_digest():
     """One digest of all code and tables that the appendices' tests read."""
-    read = {ROOT / "requirements/lock.txt", *ROOT.glob("notebooks/data/**/*")}
-    for folder in (ROOT / "qdtheory", ROOT / "notebooks/lab", ROOT / "tests"):
-        read |= {*folder.rglob("*.py"), *folder.rglob("*.csv")}
+    read = {ROOT / "requirements/lock.txt"}
+    for folder in ("qdtheory", "notebooks/lab", "notebooks/data", "tests"):
+        read |= {
+            x for kind in ("py", "csv") for x in (ROOT / folder).rglob(f"*.{kind}")
+        }
     return freshness.together(
         {
             path.relative_to(ROOT).as_posix(): freshness.digest(path)
-            for path in sorted(filter(Path.is_file, read))
+            for path in sorted(read)
             if path.parent.name not in ("commands", "course")
             if {*APPENDICES} & {*path.parents} or not path.match("test_*.py")
         }
