@@ -67,17 +67,17 @@ def pytest_configure(config):
         settings.load_profile("all")
     elif not (chosen or config.option.markexpr):
         config.option.markexpr = "not slow"
-    digest = appendices_digest() if config.whole else None
-    config.appendices = None if digest == RECORD.read_text().strip() else digest
+    digest = digest_by_record() if config.whole else None
+    config.changed = None if digest == RECORD.read_text().strip() else digest
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out files that do not name the claim; the appendices if as recorded."""
+    """Leave out files that do not name the claim, and what passed as it is here."""
     claim = config.getoption("claim")
     if claim and collection_path.suffix == ".py":
         return f'"{claim}"' not in collection_path.read_text() or None
-    if config.whole and not (config.appendices or config.option.all):
-        return collection_path in APPENDICES or None
+    if config.whole and not (config.changed or config.option.all):
+        return collection_path in BY_RECORD or None
     return None
 
 
@@ -103,35 +103,32 @@ def pytest_collection_modifyitems(config, items):
 
 ROOT = Path(__file__).parent
 RECORD = ROOT / "tests/passed.txt"
-APPENDICES = [
-    *(ROOT / "tests" / x for x in ("bounds", "claims", "formulas", "lab", "proofs")),
-    ROOT / "notebooks/lab",
-]
+HARD = "bounds", "catalogue", "claims", "formulas", "lab", "proofs"
+HARD += "test_compatibility.py", "test_discrepancy.py"
+BY_RECORD = [*(ROOT / "tests" / name for name in HARD), ROOT / "notebooks/lab"]
 PAGES = {"site", "browser", "explorer"}  # fixtures that build the site or open it
 
 
-def appendices_digest():
-    """One digest of all code and tables that the appendices' tests read."""
-    read = {ROOT / "requirements/lock.txt"}
+def digest_by_record():
+    """One digest of all code and tables that the tests by record read."""
+    read, kinds = {ROOT / "requirements/lock.txt"}, (".py", ".csv", ".toml")
     for folder in ("qdtheory", "notebooks/lab", "notebooks/data", "tests"):
-        read |= {
-            x for kind in ("py", "csv") for x in (ROOT / folder).rglob(f"*.{kind}")
-        }
+        read |= {x for x in (ROOT / folder).rglob("*.*") if x.suffix in kinds}
     return freshness.together(
         {
             path.relative_to(ROOT).as_posix(): freshness.digest(path)
             for path in sorted(read)
             if path.parent.name not in ("commands", "course")
-            if {*APPENDICES} & {*path.parents} or not path.match("test_*.py")
+            if {*BY_RECORD} & {path, *path.parents} or not path.match("test_*.py")
         }
     )
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Record what the appendices' tests read when they passed."""
+    """Record what the tests by record read when they passed."""
     config = session.config
-    if config.appendices and not exitstatus and not hasattr(config, "workerinput"):
-        RECORD.write_text(f"{config.appendices}\n")
+    if config.changed and not exitstatus and not hasattr(config, "workerinput"):
+        RECORD.write_text(f"{config.changed}\n")
 
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
@@ -193,9 +190,9 @@ def pytest_runtest_logreport(report):
 def pytest_terminal_summary(terminalreporter, config):
     """Say what was left out; show where the time went, as `--cost` asks."""
     if config.whole and not config.option.all:
-        names = ", ".join(str(path.relative_to(ROOT)) for path in APPENDICES)
+        names = ", ".join(str(path.relative_to(ROOT)) for path in BY_RECORD)
         names = f", and {names}, as nothing that they read has changed"
-        more = "" if config.appendices else names
+        more = "" if config.changed else names
         terminalreporter.line(f"Left out, for make test-all: slow tests, pages{more}.")
     if not config.option.cost:
         return
