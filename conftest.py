@@ -77,7 +77,8 @@ def pytest_ignore_collect(collection_path, config):
     if claim and collection_path.suffix == ".py":
         return f'"{claim}"' not in collection_path.read_text() or None
     if config.whole and not (config.changed or config.option.all):
-        return collection_path in BY_RECORD or None
+        inside = {collection_path, *collection_path.parents}
+        return bool(inside & {*BY_RECORD}) or None
     return None
 
 
