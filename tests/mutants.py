@@ -3,9 +3,9 @@
     python tests/mutants.py [--parts PART ...] [--rows NUMBER ...] [--all]
 
 Each row of mutants.toml is a mistake. It runs the examples of the file and the tests
-that name most of it, then all others, without slow ones unless `--all` is given; the
-first that fails has caught it. The exit status is 1 if a mistake survives or a row fits
-no line.
+nearest to it, then all others, without slow ones unless `--all` is given; the first
+that fails has caught it. The exit status is 1 if a mistake survives or a row fits no
+line.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def fails(checkout: Path, options: list[str], tests: Iterable[Path]) -> str | No
 
 
 def tests_of(checkout: Path, path: Path) -> dict[str, list[Path]]:
-    """The examples of a file and the tests nearest to it: of its part, by names."""
+    """The examples of a file and the tests that name most of it; then the rest."""
     names = re.findall(r"^(?:class|def) (\w+)", path.read_text(), re.MULTILINE)
     part = checkout / "tests" / path.relative_to(checkout / "qdtheory").parent
     tests = sorted(checkout.glob("tests/**/test_*.py"))

@@ -1,4 +1,4 @@
-"""Check what changed, in a minute on two cores if nothing hard did: `make quick`.
+"""Check what changed: `make quick`, a minute on two cores outside the hard rooms.
 
 The files that differ from main, committed or not, name the folders. Checked are the
 style of everything, the types of these folders, their tests and examples but for those
