@@ -2,11 +2,13 @@
 
 A line with a dollar is a call, the line below it the exit status and the answer: all of
 stderr for status 1, else the first line of the output. Three dots end what is compared.
+Where more lines follow, they are the whole output: the journeys at the top.
 """
 
 import gzip
 import json
 import random
+import re
 import shlex
 import shutil
 import sys
@@ -23,8 +25,8 @@ from qdtheory.text import files
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 HERE = Path(__file__).parent
-LINES = HERE.joinpath("first_contact.txt").read_text("utf-8").splitlines()
-CALLS = list(zip(LINES[::2], LINES[1::2], strict=True))
+TRANSCRIPT = HERE.joinpath("first_contact.txt").read_text("utf-8")
+CALLS = re.findall(r"^\$ qdtheory (.*)\n((?:(?!\$ ).*\n)+)", TRANSCRIPT, re.M)
 
 SENTENCES = ["the cat sat on the mat", "a dog sat on a log", "the dog ate the cat"] * 4
 OTHERS = ["the cat ate a dog on the mat", "a dog sat on the log", "the mat sat"] * 4
@@ -112,8 +114,8 @@ def here(folder, monkeypatch, as_a_user):
         sys.modules.pop(module, None)
 
 
-def answer(line: str) -> str:
-    """Exit status and answer to a call of the transcript."""
+def answer(line: str, whole: bool) -> str:
+    """Exit status and answer to a call of the transcript, or only its first line."""
     arguments = [word.replace("\\n", "\n") for word in shlex.split(line)]
     result = call(*arguments, columns=100, prog_name="qdtheory")
     assert result.exception is None or isinstance(result.exception, SystemExit)
@@ -126,13 +128,16 @@ def answer(line: str) -> str:
         warnings = result.stderr.splitlines()
         assert all(line.startswith("qdtheory: ") for line in warnings)
         said = result.stdout.lstrip()
-    return f"{result.exit_code} {said.splitlines()[0] if said else ''}".rstrip()
+    if not whole:
+        said = said.partition("\n")[0]
+    return f"{result.exit_code} {said}".rstrip()
 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("line", "expected"), CALLS)
 def test_a_call_of_the_transcript_is_answered_so(line, expected):
-    found = answer(line.removeprefix("$ qdtheory "))
+    expected = expected.rstrip("\n")
+    found = answer(line, "\n" in expected)
     if expected.endswith("..."):
         assert found.startswith(expected.removesuffix("..."))
     else:
