@@ -103,16 +103,15 @@ def tangent_bound(
 
 def accurate_values(g: Function, x: TextVector) -> tuple[TextVector, TextVector, float]:
     """Values and slopes to a relative error, in balls where 64 bits do not have it."""
-    jet, formula = g.compiled_jet(x), g.formula
-    if formula is None:
-        return jet.value, jet.slope, g.error
-    if np.isfinite(g.error):
+    if g.formula is None or np.isfinite(g.error):
+        jet = g.compiled_jet(x)
         # x^.01 at the least 64-bit number is not near its limit.
-        return np.where(x > 0, jet.value, g.at_zero[0]), jet.slope, g.error
+        limit = jet.value if g.formula is None else g.at_zero[0]
+        return np.where(x > 0, jet.value, limit), jet.slope, g.error
     # Balls where g cancels, as x - log(1 + x) near 0; at 0 itself the limits.
     points, index = np.unique(x, return_inverse=True)
     inside = (ball(Fraction(float(point))) for point in points if point > 0)
-    rows = [[*map(float, formula.balls(point, 1))] for point in inside]
+    rows = [[*map(float, g.formula.balls(point, 1))] for point in inside]
     rows = [g.at_zero] * (points.size - len(rows)) + rows
     return *np.array(rows)[index].T, EPS
 
