@@ -67,8 +67,17 @@ def pytest_configure(config):
         settings.load_profile("all")
     elif not (chosen or config.option.markexpr):
         config.option.markexpr = "not slow"
+    if hasattr(config, "workerinput"):
+        config.changed = config.workerinput["changed"]
+        return
     digest = digest_by_record() if config.whole else None
     config.changed = None if digest == RECORD.read_text().strip() else digest
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tell a worker what changed, rather than let it read all files again."""
+    node.workerinput["changed"] = node.config.changed
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -112,9 +121,10 @@ PAGES = {"site", "browser", "explorer"}  # fixtures that build the site or open 
 
 def digest_by_record():
     """One digest of all code and tables that the tests by record read."""
-    read, kinds = {*ROOT.glob("notebooks/*.py")}, (".py", ".csv", ".toml")
-    for folder in ("qdtheory", "notebooks/lab", "notebooks/data", "tests"):
-        read |= {x for x in (ROOT / folder).rglob("*.*") if x.suffix in kinds}
+    read = {*ROOT.glob("notebooks/*.py"), *ROOT.glob("tests/*.py")}
+    kinds = ".py", ".csv", ".toml", ".npy", ".txt"
+    for folder in ("qdtheory", "notebooks/lab", "notebooks/data", "tests/*"):
+        read |= {x for x in ROOT.glob(f"{folder}/**/*.*") if x.suffix in kinds}
     return freshness.together(
         {
             path.relative_to(ROOT).as_posix(): freshness.digest(path)
