@@ -68,7 +68,7 @@ test: .venv/ready
 	$(CHECK)
 
 test-all: .venv/ready
-	$(call CHECK,--all)
+	$(call CHECK,--all --cost)
 	$(PYTHON) tests/other_pythons.py
 
 # Elsewhere and from nothing, since the lock holds other packages for them.

@@ -377,7 +377,7 @@ CELLS = [("7.22e-06 ±1.2e-07", "*"), ("-0.3123 ±0.0081", "")]
 def test_any_name_stays_in_its_cell(name):
     columns = {name: CELLS}
     assert printable(name).isprintable()
-    assert len(plain_table(ROWS, columns, 90).split("\n")) == 3
+    assert len(plain_table(ROWS, columns, 300).split("\n")) == 3
     assert len(markdown_table(ROWS, columns).split("\n")) == 4
     heads = markdown_table(ROWS, columns).split("\n")[0]
     assert heads.replace("\\\\", "").replace("\\|", "").count("|") == 3
