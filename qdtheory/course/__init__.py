@@ -32,7 +32,7 @@ def check(exercise: str, answer: object) -> None:
         >>> check("03.3", 7)
         03.3 not yet: 7, expected a letter and a claim, like 'A N1.1'
     """
-    if exercise not in EXERCISES:
+    if not isinstance(exercise, str) or exercise not in EXERCISES:
         raise ValueError(
             f"no exercise {exercise!r}; there are: {', '.join(EXERCISES)}: "
             "use the number that the notebook gives"
