@@ -210,13 +210,17 @@ def _power_jvp(primals, tangents):
     return jnp.where(n > 0, x * lower, 1.0), n * lower * tangents[0]
 
 
-@lru_cache(maxsize=8)
 def bleu_table(
     space: TextSpace, max_order: int, smoothing: Smoothing = None
 ) -> BleuTable:
     """Build the sets and weights of the closed form, cached per space and order."""
     require_positive(max_order=max_order)
     require_smoothing(smoothing)
+    return _table(space, max_order, smoothing)
+
+
+@lru_cache(maxsize=8)
+def _table(space: TextSpace, max_order: int, smoothing: Smoothing) -> BleuTable:
     space.refuse_beyond_memory(space.num_texts**2, "BLEU table")
     # A set is identified by the sum of its members' random 64-bit numbers.
     names = np.random.default_rng(0).integers(2**64, size=space.num_texts, dtype="u8")

@@ -75,5 +75,5 @@ def closest_length(
 
 def require_smoothing(smoothing: Smoothing) -> None:
     """Raise unless smoothing is known."""
-    if smoothing not in (None, "epsilon"):
+    if smoothing is not None and str(smoothing) != "epsilon":
         raise ValueError(f'smoothing: expected None or "epsilon", got {smoothing!r}')

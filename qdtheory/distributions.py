@@ -70,9 +70,9 @@ def as_vector(
             f"{type(x).__name__}; convert it with numpy.asarray({name}, dtype=float)"
         )
     if x.dtype.kind not in "iuf":
+        real = f"{name}.real" if x.dtype.kind == "c" else f"{name}.astype('float64')"
         raise TypeError(
-            f"{name} must hold real numbers, got {x.dtype}; "
-            f"convert it with {name}.astype('float64')"
+            f"{name} must hold real numbers, got {x.dtype}; convert it with {real}"
         )
     if x.ndim != 1:
         raise ValueError(

@@ -24,6 +24,8 @@ Functional = Callable[[Any], Array]
 def given_scores(scores: ArrayLike | Sequence[int | float]) -> np.ndarray:
     """Check scores given as numbers, shape (N,), finite or minus infinity."""
     try:
+        if np.iscomplexobj(scores):  # of which NumPy would take the real part
+            raise TypeError
         values = np.asarray(scores, dtype=float)
     except (TypeError, ValueError):
         raise TypeError(

@@ -1,6 +1,5 @@
 """The command grade: the exercises of answered notebooks, in one table."""
 
-import asyncio
 import re
 from importlib import import_module
 from pathlib import Path
@@ -22,8 +21,7 @@ def grade(
         bool,
         flag(
             "--run",
-            "Execute them first, two at a time, code of strangers too; nothing "
-            "is saved.",
+            "Execute them first, two at a time, with your rights; nothing is saved.",
         ),
     ] = False,
     form: Annotated[
@@ -40,8 +38,12 @@ def grade(
     the row says stopped, a line below the table why. A notebook that cannot be read
     has a row that says so, and the exit status is 1.
 
-    The verdicts are those saved in the notebook, which their owner could edit; --run
-    executes it anew (needs the extra book).
+    Without --run these are verdicts as saved in the notebook, text that its owner can
+    edit. With it each cell is executed (needs the extra book), in the folder of the
+    notebook, with your rights, for ten minutes at most, an hour a notebook. Then only
+    the grader's own verdicts count, whatever a cell prints. --run does not protect
+    you from code that means harm: it can read and delete your files, use the network,
+    change the grader in memory. Run it as a user with nothing to lose.
 
     Example: qdtheory grade class/*/03_pareto_frontier.ipynb
     """
@@ -54,44 +56,46 @@ def grade(
     from qdtheory.course.notebooks import grades
 
     with progress(len(paths)) as step:
-        rows = asyncio.run(grades(paths, run, step))
+        rows = grades(paths, run, step)
     failed = [row for row in rows if row["error"]]
     if len(failed) < len(rows):
-        _show(rows, form, output)
+        numbers = sorted({number for row in rows for number in row["exercises"]})
+        show = _json if form == "json" else _csv if form == "csv" else _table
+        write(show(rows, numbers, "run" if run else "as saved"), output)
     for row in failed:
         complain(f"{row['notebook']}: {row['error']}")
     if failed:
         raise typer.Exit(1)
 
 
-def _show(rows: list[dict[str, Any]], form: Any, output: Path | None) -> None:
+def _json(rows: list[dict[str, Any]], _: list[str], verdicts: str) -> str:
+    return to_json({"verdicts": verdicts, "notebooks": rows})
+
+
+def _csv(rows: list[dict[str, Any]], numbers: list[str], verdicts: str) -> str:
     from qdtheory.text.tables import csv_table
 
-    numbers = sorted({number for row in rows for number in row["exercises"]})
-    if form == "json":
-        write(to_json({"notebooks": rows}), output)
-    elif form == "csv":
-        lines: list[list[Any]] = [["notebook", *numbers, "right", "of", "note"]]
-        for row in rows:
-            verdicts, note = row["exercises"], row["error"] or "; ".join(row["stopped"])
-            counts = ["", ""] if row["error"] else [row["right"], len(verdicts)]
-            marks = [verdicts.get(number, "") for number in numbers]
-            lines.append([row["notebook"], *marks, *counts, note])
-        write(csv_table(lines), output)
-    else:
-        write("\n".join(_table(rows, numbers)), output)
+    lines = [["notebook", *numbers, "right", "of", "verdicts", "note"]]
+    for row in rows:
+        found, note = row["exercises"], row["error"] or "; ".join(row["stopped"])
+        counts = ["", "", ""] if row["error"] else [row["right"], len(found), verdicts]
+        marks = [found.get(number, "") for number in numbers]
+        lines.append([row["notebook"], *marks, *counts, note])
+    return csv_table(lines)
 
 
-def _table(rows: list[dict[str, Any]], numbers: list[str]) -> list[str]:
+def _table(rows: list[dict[str, Any]], numbers: list[str], verdicts: str) -> str:
     """A row for each notebook, and why cells of it stopped."""
     lines = []
     for row in rows:
-        verdicts, error = row["exercises"], row["error"]
-        marks = [verdicts.get(n, "").replace("not attempted", "-") for n in numbers]
-        total = f"{row['right']} of {len(verdicts)}"
+        found, error = row["exercises"], row["error"]
+        marks = [found.get(n, "").replace("not attempted", "-") for n in numbers]
+        total = f"{row['right']} of {len(found)}"
         said = re.split("[:;]", error)[0] if error else total
         lines.append((row["notebook"], *marks, said))
     width = get_terminal_size().columns
     stopped = [f"{row['notebook']}: {said}" for row in rows for said in row["stopped"]]
     table = table_lines(("notebook", *numbers, "right"), lines, width)
-    return [*table, *paragraphs(stopped, width)]
+    head = "As the notebooks say, which their owners can edit; --run executes them."
+    heads = paragraphs([head], width) * (verdicts == "as saved")
+    return "\n".join([*heads, *table, *paragraphs(stopped, width)])

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from qdtheory.commands.outputs import exit_on, fail
+from qdtheory.support.progress import progress
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
 
@@ -99,7 +100,8 @@ def read_text(path: str, **settings: Any) -> Any:
     """The sample in a file; - is standard input."""
     from qdtheory.text.corpus import read_corpus
 
-    with exit_on(OSError, ValueError, ImportError, file=path):
+    with exit_on(OSError, ValueError, ImportError, file=path), progress(None) as step:
+        step(f"Reading {shown(path)}")
         return read_corpus(standard_input() if path == "-" else path, **settings)
 
 
@@ -190,7 +192,8 @@ def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
             f"of order {order}; give a lower order, or --length"
         )
     r, k = numbers
-    with exit_on(ValueError):
+    with exit_on(ValueError), progress(None) as step:
+        step(f"BLEU of {space.num_texts:,} texts")
         return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 

@@ -7,7 +7,8 @@ import socket
 import sys
 from threading import Thread
 
-INTERRUPTED = 130
+# What ends the process in one line, and how it is called there.
+ENDINGS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 # What a device that takes no output answers; files of one's own have names.
 UNWRITABLE = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)
 
@@ -79,26 +80,26 @@ def _flushed(status: int) -> int:
 
 
 def end_at_interrupts() -> None:
-    """End the process at Ctrl-C, at once and with one line.
+    """End the process at Ctrl-C or SIGTERM, at once and with one line.
 
     XLA's threads go on after a KeyboardInterrupt, with a client that the interpreter
     destroys as it ends: it dies of a segmentation fault, or after seconds. Python's own
     handlers wait for the compiler too. So the signal itself tells a thread, which ends
     the process without clean-up; files are whole before they have their names.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return  # ignored by whoever started the command, as nohup does
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
-    signal.signal(signal.SIGINT, lambda *_: None)
+    for number in ENDINGS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup makes it
+            signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(sending.fileno())
     Thread(target=_end, args=(receiving, sending), daemon=True).start()
 
 
 def _end(receiving: socket.socket, _open: socket.socket) -> None:
     """Wait for the signal, and end the process."""
-    receiving.recv(1)
+    (number,) = receiving.recv(1)
     # A progress bar may be drawn, with the cursor hidden.
     clean = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""
-    os.write(2, f"{clean}qdtheory: interrupted\n".encode())
-    os._exit(INTERRUPTED)
+    os.write(2, f"{clean}qdtheory: {ENDINGS.get(number, 'ended')}\n".encode())
+    os._exit(128 + number)

@@ -71,11 +71,11 @@ def qdisc(
 
         space, size = inputs.space_of(vocab_size, length), hidden_size or HIDDEN_SIZE
         spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
-        with exit_on(ValueError, of="--"):
-            rows = {
-                f"seed {n}": oracle(space, n, spread, size)
-                for n in range(seeds or SEEDS)
-            }
+        rows, numbers = {}, range(seeds or SEEDS)
+        with exit_on(ValueError, of="--"), progress(len(numbers)) as step:
+            for n in numbers:
+                step(f"Oracle of seed {n}")
+                rows[f"seed {n}"] = oracle(space, n, spread, size)
     results = _discrepancies(chosen, rows, certified)
     if as_json:
         rows = [{"real": name} | vars(found) for name, found in results.items()]

@@ -134,7 +134,7 @@ def function(
             try:
                 given = as_numbers(value)
             except (TypeError, ValueError, OverflowError):
-                return f"{call} gave {shown(value)}, expected numbers, not text"
+                return f"{call} gave {shown(value)}, expected real numbers"
             expected = np.asarray(reference(*arguments))
             if expected.ndim < 2 and given.size == expected.size:
                 given = given.reshape(expected.shape)  # a column, or a list of one
@@ -248,8 +248,8 @@ def as_numbers(answer: Any) -> np.ndarray:
         answer = [y for _, y in sorted(pairs, key=lambda pair: pair[0])]
     if isinstance(answer, Iterator):
         answer = [*answer]
-    if np.asarray(answer).dtype.kind in "SU":  # NumPy would read "0.5"
-        raise TypeError("text")
+    if np.asarray(answer).dtype.kind in "SUc":  # NumPy would read "0.5"
+        raise TypeError("text, or complex")
     return np.asarray(answer, dtype=float)
 
 

@@ -1,17 +1,25 @@
 """The exercises of answered notebooks, and how each of them was graded."""
 
-import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from qdtheory.course import MARK
+from qdtheory.course.exercises import EXERCISES
 
 EXERCISE = r"(\d\d[a-z]?\.\d)"
 VERDICT = re.compile(rf"^{EXERCISE} (not attempted|not yet|right)", re.MULTILINE)
 # The exercise that a call of `check` names, or none if it is in a variable.
 CALLS = re.compile(rf"\bcheck\((?:\s*[\"']{EXERCISE}[\"'])?")
-CELL_SECONDS = 600
+NOTEBOOK_SECONDS = 3600
 AT_ONCE = 2  # notebooks that run side by side
 
 
@@ -19,23 +27,19 @@ class Ungraded(Exception):
     """Why a notebook has no grades; up to a colon or semicolon its row says it."""
 
 
-async def grades(
+def grades(
     paths: list[Path], run: bool, step: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Grade notebooks, executed first or as they were saved: a row each, in order."""
-    free = asyncio.Semaphore(AT_ONCE)
 
-    async def row(path: Path) -> dict[str, Any]:
-        async with free:
-            step(f"{'Running' if run else 'Reading'} {path}")
-            verdicts, stopped, why = {}, [], None
-            try:
-                book = read(path)
-                if run:
-                    book = await executed(book, path)
-                verdicts, stopped = graded(book)
-            except Ungraded as error:
-                why = str(error)
+    def row(path: Path) -> dict[str, Any]:
+        step(f"{'Running' if run else 'Reading'} {path}")
+        verdicts, stopped, why = {}, [], None
+        try:
+            book, mark = read(path), token_hex() if run else ""
+            verdicts, stopped = graded(executed(path, mark) if run else book, mark)
+        except Ungraded as error:
+            why = str(error)
         return {
             "notebook": str(path),
             "right": [*verdicts.values()].count("right"),
@@ -44,7 +48,8 @@ async def grades(
             "error": why,
         }
 
-    return await asyncio.gather(*map(row, paths))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [*pool.map(row, paths)]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -61,60 +66,76 @@ def read(path: Path) -> dict[str, Any]:
     return book
 
 
-async def executed(book: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The notebook as its cells leave it, each run even if one before it failed."""
-    import nbclient
-    import nbformat
+def executed(path: Path, mark: str) -> dict[str, Any]:
+    """The notebook as its cells leave it, in whose outputs the grader leaves a mark."""
+    runner, (end, held) = Path(__file__).with_name("runner.py"), os.pipe()
+    with TemporaryDirectory() as folder:
+        target = Path(folder, "executed")
+        try:
+            subprocess.run(
+                [sys.executable, "-P", runner, path.resolve(), target],
+                env=os.environ | {MARK: mark},
+                stdin=end,  # which closes as this process ends, however it does
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=NOTEBOOK_SECONDS,
+                start_new_session=True,
+            )
+            found = json.loads(target.read_text("utf-8"))
+        except subprocess.TimeoutExpired:
+            found = f"it took more than {NOTEBOOK_SECONDS} seconds"
+        except OSError:
+            found = "its process was killed"
+        finally:
+            os.close(end)
+            os.close(held)
+    if isinstance(found, str):
+        raise Ungraded(f"did not run to its end: {found}")
+    return found
 
-    try:
-        fresh = nbformat.reads(json.dumps(book), as_version=4)
-        for cell in fresh.cells:  # an empty cell would keep what it claims to have said
-            if cell.cell_type == "code":
-                cell.outputs = []
-        client = nbclient.NotebookClient(
-            fresh,
-            timeout=CELL_SECONDS,
-            allow_errors=True,
-            kernel_name="python3",
-            extra_arguments=["--log-level=ERROR"],
-        )
-        # Not `execute`, which leaves an event loop open.
-        return await client.async_execute(cwd=str(path.resolve().parent))
-    except Exception as error:  # the notebook is a stranger's: anything may go wrong
-        raise Ungraded(f"did not run to its end: {type(error).__name__}") from None
 
-
-def graded(book: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
+def graded(book: dict[str, Any], mark: str) -> tuple[dict[str, str], list[str]]:
     """Each exercise and how its newest answer was graded, and the cells that stopped.
 
-    What a cell was to grade stands in its source. What one that stopped did not come to
-    is not right; what one that never ran would have graded is not attempted.
+    A verdict is what the grader marked or, in a notebook that was not run, what a cell
+    with a call of `check` seems to have printed. What a cell was to grade stands in its
+    source. What one that stopped did not come to is not right; what one that never ran
+    would have graded is not attempted.
     """
     verdicts: dict[str, str] = {}
-    stopped, printed = [], False
+    stopped, graded = [], False
     try:
         for number, cell in enumerate(book["cells"], start=1):
             outputs = cell.get("outputs", [])
-            found: dict[str, str] = {}
-            for output in outputs:
-                found |= dict(VERDICT.findall("".join(output.get("text", ""))))
-            printed = printed or bool(found)
             source = re.sub("#.*", "", "".join(cell.get("source", "")))
             calls = CALLS.findall(source) if cell.get("cell_type") == "code" else []
-            asked = [exercise for exercise in calls if exercise]
+            asked = [exercise for exercise in calls if exercise in EXERCISES]
+            said = (
+                x.get("data", {}).get(mark, "") if mark else "".join(x.get("text", ""))
+                for x in outputs
+            )
+            found = {
+                exercise: verdict
+                for text in said
+                for exercise, verdict in VERDICT.findall(text)
+                # A loop may have graded any of them.
+                if exercise in (EXERCISES if mark or "" in calls else asked)
+            }
+            graded = graded or bool(found)
             errors = [x for x in outputs if x.get("output_type") == "error"]
             if errors and calls:
                 missed = [x for x in asked if x not in found]
-                if not missed and len(asked) < len(calls):  # as in a loop
+                if not missed and "" in calls:
                     missed = [f"cell {number}"]
                 verdicts |= dict.fromkeys(missed, "stopped")
-                said = " ".join(f"{errors[0]['ename']}: {errors[0]['evalue']}".split())
-                stopped.append(f"cell {number} stopped: {said:.100}")
+                why = " ".join(f"{errors[0]['ename']}: {errors[0]['evalue']}".split())
+                stopped.append(f"cell {number} stopped: {why:.100}")
             else:
                 verdicts = dict.fromkeys(asked, "not attempted") | verdicts
             verdicts |= found
     except (AttributeError, KeyError, TypeError):  # cells that are no notebook's
-        printed, stopped = False, []
-    if not printed and not stopped:
-        raise Ungraded("no exercise was graded there; run its cells, or take --run")
+        graded, stopped = False, []
+    if not graded and not stopped:
+        hint = "" if mark else "; run its cells, or take --run"
+        raise Ungraded(f"no exercise was graded there{hint}")
     return dict(sorted(verdicts.items())), stopped

@@ -234,8 +234,9 @@ def variable() -> Any:
 
 
 def _parse(text: str, letter: str) -> trees.Tree:
-    if not isinstance(text, str):
-        raise TypeError(f"an expression is a string, got a {type(text).__name__}")
+    for what, given in (("an expression", text), ("its letter", letter)):
+        if not isinstance(given, str):
+            raise TypeError(f"{what} is a string, got a {type(given).__name__}")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(
             f"an expression has at most {MAX_CHARACTERS} characters, got {len(text)}"
@@ -358,9 +359,14 @@ def _raised(base: trees.Tree, exponent: trees.Tree, piece: str, end: str) -> tre
         return trees.folded("exp", trees.folded("*", exponent, log))
     if isinstance(exponent, Fraction) and exponent.denominator <= MAX_DENOMINATOR:
         return trees.folded("**", base, exponent)
+    hint = ""
+    if decimal := re.fullmatch(r"-?\d*\.(\d+)", end):  # as of 0.142857, which is 1/7
+        near = Fraction(end).limit_denominator(MAX_DENOMINATOR)
+        last = Fraction(1, 10 ** len(decimal[1]))
+        hint = f"; write ({near})" * (abs(near - Fraction(end)) < last)
     raise ValueError(
         "an exponent is a number such as 2, -1, 0.5 or (1/3), with a denominator of "
-        f"at most {MAX_DENOMINATOR}, got {end}"
+        f"at most {MAX_DENOMINATOR}, got {end}{hint}"
     )
 
 

@@ -151,4 +151,6 @@ def number(x: Any) -> str:
 
 def plain_name(name: str) -> str:
     """A name without what does not matter: capitals, spaces, hyphens, underscores."""
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, as text, got {name!r:.60}")
     return re.sub(r"[\s_\-\u2010-\u2015\u2212]", "", name.lower())

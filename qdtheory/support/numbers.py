@@ -53,7 +53,8 @@ CLOSED = 1e-11
 def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
     """Raise unless values are of a kind, a number by default."""
     for name, value in values.items():
-        if not isinstance(value, kind):
+        # NumPy compares complex numbers, and drops what is imaginary.
+        if not isinstance(value, kind) or np.iscomplexobj(value):
             shown = " ".join(repr(value).split())  # a table's has several lines
             raise TypeError(f"{name} must be {what}, got {shown:.60}")
 
@@ -61,7 +62,7 @@ def require(what: str, kind: Any = NUMERIC, **values: Any) -> None:
 def one_of(known: Collection[str], **choices: Any) -> None:
     """Raise unless choices are among those that are known."""
     for name, value in choices.items():
-        if value not in known:
+        if not (isinstance(value, str) and value in known):
             raise ValueError(
                 f"{name} must be one of {', '.join(known)}, got {value!r:.60}"
             )

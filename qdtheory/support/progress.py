@@ -10,9 +10,11 @@ from threading import Timer
 def progress(total: int | None) -> Iterator[Callable[[str], None]]:
     """Yield a function that advances a bar, drawn on a terminal after two seconds."""
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TimeElapsedColumn
 
-    bar = Progress(console=Console(stderr=True), transient=True)
+    # The time goes on while a step takes long, as reading gigabytes does.
+    columns = *Progress.get_default_columns()[:3], TimeElapsedColumn()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=total)
     timer = Timer(2.0, bar.start)
     timer.daemon = True

@@ -39,7 +39,7 @@ def require_positive(name: str, value: Any, below: int | float = math.inf) -> No
 
 def require_choice(name: str, value: object, known: Any) -> None:
     """Raise unless a setting is one of the words of a `Literal`."""
-    if value not in get_args(known):
+    if not (isinstance(value, str) and value in get_args(known)):
         *words, last = (f'"{word}"' for word in get_args(known))
         wanted = f"{', '.join(words)} or {last}"
         raise ValueError(f"{name}: expected {wanted}, got {value!r}")

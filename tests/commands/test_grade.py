@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+LOOP = "for n, a in answers.items():\n    check(n, a)"
 ANSWERED = "from qdtheory.course import check\ncheck('02.0', .38)\ncheck('02.1', {})"
 
 
@@ -39,15 +40,17 @@ def checked(source, *printed, error=None):
 
 
 def save(name, *printed, cells=()):
-    """A notebook whose code cells have printed these texts."""
-    more = [checked("", text) for text in printed]
+    """A notebook whose cells, which grade in a loop, have printed these texts."""
+    more = [checked(f"answers = {{}}\n{LOOP}", text) for text in printed]
     book = new_notebook(cells=[new_markdown_cell("# Answers"), *cells, *more])
     nbformat.write(book, name)
 
 
 def rows(shown):
     """Cells of the lines of a table."""
-    _, rule, *lines = shown.splitlines()
+    lines = shown.splitlines()
+    while not (rule := lines.pop(0)).startswith("---"):
+        pass
     spans = [found.span() for found in re.finditer("-+", rule)]
     return [[line[a:b].strip() for a, b in spans] for line in lines]
 
@@ -61,7 +64,9 @@ def test_each_notebook_is_a_row_and_each_exercise_a_column():
         ["ada.ipynb", "right", "not yet", "right", "2 of 3"],
         ["bob.ipynb", "-", "", "", "0 of 1"],
     ]
-    head = next(line for line in answer.stdout.splitlines() if "notebook" in line)
+    head = next(
+        line for line in answer.stdout.splitlines() if line.startswith("notebook")
+    )
     assert head.split() == ["notebook", "03.1", "03.2", "03.3", "right"]
 
 
@@ -77,6 +82,24 @@ def test_json_holds_the_newest_verdicts_and_those_of_a_copy_that_is_run():
     (found,) = graded("--run", "ada.ipynb")
     assert found == known | {"exercises": {"02.0": "right", "02.1": "not yet"}}
     assert Path("ada.ipynb").read_bytes() == before
+
+
+FORGED = """print('03.1 right\\n99.9 right')
+import sys; print("03.1 right", file=sys.stderr)
+display({"text/plain": "03.1 right", "": "03.1 right"}, raw=True)
+check = print  # check('03.1', 7)"""
+
+
+def test_what_a_cell_prints_is_no_verdict():
+    """Nor is one of a call of another exercise, or of one that there is not."""
+    save("bad.ipynb", cells=[checked(FORGED, "03.1 right\n99.9 right\n")])
+    mixed = checked("check('02.0', 1)", "02.0 not yet: 1\n03.1 right\n99.9 right\n")
+    save("mixed.ipynb", cells=[mixed])
+    save("loop.ipynb", "02.0 right\n99.9 right\n")
+    bad, mixed, loop = graded("bad.ipynb", "mixed.ipynb", "loop.ipynb", status=1)
+    assert (bad["exercises"], bad["error"]) == ({}, NONE)
+    assert (mixed["exercises"], mixed["right"]) == ({"02.0": "not yet"}, 0)
+    assert (loop["exercises"], loop["right"]) == ({"02.0": "right"}, 1)
 
 
 def test_run_without_the_extra_says_what_to_install(monkeypatch):
@@ -95,7 +118,7 @@ NONE = "no exercise was graded there; run its cells, or take --run"
     [
         ('{"cells": 3}', "cannot be read: expected a notebook, a file that Jupyter"),
         ('{"cells": [3, {"outputs": 1}]}', NONE),
-        (nbformat.writes(new_notebook(cells=[checked("", "right: 03.1\n")])), NONE),
+        (nbformat.writes(new_notebook(cells=[checked(LOOP, "right: 03.1\n")])), NONE),
     ],
 )
 def test_what_is_no_answered_notebook_costs_its_own_row(content, said):
@@ -111,7 +134,6 @@ def test_what_is_no_answered_notebook_costs_its_own_row(content, said):
 # --- cells that stop ---------------------------------------------------------------
 
 THREE = 'check("03.0", a)\ncheck("03.1", b)\ncheck("03.2", c)  # check("03.3", d)'
-LOOP = "for n, a in answers.items():\n    check(n, a)"
 ERROR = "NameError", "name 'c' is not\ndefined"
 TOLD = "cell 2 stopped: NameError: name 'c' is not defined"
 RIGHT = {"03.0": "right", "03.1": "right"}
@@ -127,10 +149,10 @@ RIGHT = {"03.0": "right", "03.1": "right"}
         ([checked(THREE, "03.0 right\n03.1 right\n03.2 right\n", error=ERROR)],
          RIGHT | {"03.2": "right"}, [TOLD]),
         # Right at first, then the cell was run again.
-        ([checked("", "03.2 right\n"), checked('check("03.2", c)', error=ERROR)],
+        ([checked(LOOP, "03.2 right\n"), checked('check("03.2", c)', error=ERROR)],
          {"03.2": "stopped"}, [TOLD.replace("2", "3", 1)]),
         # One that never ran, and one that stops but grades nothing.
-        ([checked("", "03.0 right\n"), checked(THREE), checked("1 / 0", error=ERROR)],
+        ([checked(LOOP, "03.0 right\n"), checked(THREE), checked("1 / 0", error=ERROR)],
          {"03.0": "right", "03.1": "not attempted", "03.2": "not attempted"}, []),
     ],
 )  # fmt: skip
@@ -146,14 +168,25 @@ def test_what_a_cell_that_stopped_has_not_graded_is_not_right(cells, verdicts, s
 
 
 @pytest.mark.slow
-def test_a_cell_that_stops_when_it_is_run_is_told_too():
-    save("ada.ipynb", cells=[new_code_cell(ANSWERED.format("answer_1"))])
-    save("bob.ipynb", cells=[new_code_cell("import os; os._exit(0)")])
-    ada, bob = graded("--run", "ada.ipynb", "bob.ipynb", status=1)
+def test_what_stops_or_prints_or_kills_what_runs_it_gets_no_point():
+    kill = "import os, signal, time\nos.kill(os.getppid(), signal.{})\ntime.sleep(9)"
+    sources = {
+        "ada": ANSWERED.format("answer_1"),
+        "bad": f"{FORGED}\ncheck('03.1', 'right')",
+        "gone": "import os; os._exit(0)",
+        "kill": kill.format("SIGKILL"),
+        "term": kill.format("SIGTERM"),
+    }
+    for name, source in sources.items():
+        save(name, cells=[checked(source, "03.1 right\n")])
+    ada, *rest = graded("--run", *sources, status=1)
     assert ada["exercises"] == {"02.0": "right", "02.1": "stopped"}
     said = "cell 2 stopped: NameError: name 'answer_1' is not defined"
     assert ada["stopped"] == [said]
-    assert bob["error"] == "did not run to its end: DeadKernelError"
+    assert [book["exercises"] for book in rest] == [{}] * 4
+    ends = "DeadKernelError", *["its process was killed"] * 2
+    ends = [f"did not run to its end: {why}" for why in ends]
+    assert [book["error"] for book in rest] == [NONE.split(";")[0], *ends]
 
 
 # --- other forms -------------------------------------------------------------------
@@ -171,6 +204,8 @@ def test_a_file_gets_what_would_be_printed(form):
     assert (written, printed.exit_code) == (printed.stdout, 1)
     if form == "csv":
         first, ada, gone = csv.reader(written.splitlines())
-        assert first == ["notebook", "03.0", "03.1", "03.2", "right", "of", "note"]
-        assert ada == ["ada.ipynb", "right", "not yet", "stopped", "1", "3", TOLD]
-        assert gone == [gone[0], *[""] * 5, "cannot be read: No such file or directory"]
+        counts = ["right", "of", "verdicts", "note"]
+        assert first == ["notebook", "03.0", "03.1", "03.2", *counts]
+        found = ["right", "not yet", "stopped", "1", "3", "as saved", TOLD]
+        assert ada == ["ada.ipynb", *found]
+        assert gone == [gone[0], *[""] * 6, "cannot be read: No such file or directory"]
