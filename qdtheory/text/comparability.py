@@ -16,7 +16,7 @@ from qdtheory.text.corpus import Corpus, Sample, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
-from qdtheory.text.looks import MOST, odd_ends, spread, unlike
+from qdtheory.text.looks import odd_looks, seen, unlike
 from qdtheory.text.ngrams import Estimator, require_order
 from qdtheory.text.partial_sums import CorpusSums
 from qdtheory.text.postings import hashed, token_sentences
@@ -49,7 +49,7 @@ def require_comparable(
     if not {*corpus.vocabulary} & {*real.vocabulary}:
         firsts = (side.vocabulary[0] for side in (corpus, real))
         here, there = (f"{x!r:.30} ({type(x).__name__})" for x in firsts)
-        alike = f"expected both to be split alike, got {here} here and {there} there"
+        alike = f"expected both decoded and split alike, got {here} and {there}"
         said = unlike(corpus.vocabulary, real.vocabulary, "this text")
         raise ValueError(f"no token is in the references too: {(*said, alike)[0]}")
 
@@ -65,8 +65,8 @@ def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None
     if highest >= max_order:
         return
     hint = f"max_order={highest} is the most here" if highest else "give more text"
-    if _unsplit(corpus):
-        hint = 'text without spaces between words? tokenizer="characters" splits it'
+    if corpus.tokenizer and (said := odd_looks("it", seen(corpus))):
+        hint = f"{hint}; {said[0]}"
     if longest < max_order:
         raise ValueError(
             f"no sentence has {max_order} tokens: the longest has {longest}; {hint}"
@@ -89,16 +89,6 @@ def require_draws(corpus: Sample, max_order: int, draws: int) -> None:
         )
 
 
-def _unsplit(corpus: Sample) -> bool:
-    """Tell whether nearly every sentence is one long token: text without spaces."""
-    single = np.flatnonzero(corpus.lengths == 1)
-    written = len(corpus) - corpus.num_empty
-    if corpus.tokenizer is None or len(single) < 0.9 * written:
-        return False
-    sizes = [len(str(token)) for (token,) in corpus[spread(single, MOST)]]
-    return sum(sizes) > 4 * len(sizes)
-
-
 def warnings_of_texts(
     corpora: dict[str, Sample], real: Sample, estimator: Estimator
 ) -> tuple[str, ...]:
@@ -113,16 +103,10 @@ def warnings_of_texts(
             f"{kinds} depend on the number of sentences, which differs ({numbers}): "
             "compare samples of one size"
         )
-    every = {"the references": real} | corpora
-    said += [
-        f"nearly every sentence of {name} is one token; split text without spaces "
-        'between words with tokenizer="characters"'
-        for name, corpus in every.items()
-        if _unsplit(corpus)
-    ]
-    for name, corpus in every.items():
-        said += odd_ends(corpus, name)
+    ours, theirs = {name: seen(x) for name, x in corpora.items()}, seen(real)
+    said += odd_looks("the references", theirs, *ours.values())
     for name, corpus in corpora.items():
+        said += odd_looks(name, ours[name], theirs)
         said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
 
