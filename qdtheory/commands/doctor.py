@@ -2,6 +2,7 @@
 
 import dbm
 import shelve
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,7 +71,10 @@ def doctor(
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     inputs.refuse_idle_choice([texts], field=field, column=column)
-    real = inputs.read_text(texts, field=field, column=column, **settings)
+    with warnings.catch_warnings(record=True, action="always") as told:
+        real = inputs.read_text(texts, field=field, column=column, **settings)
+    for warning in told:
+        outputs.complain(outputs.with_options(str(warning.message)))
     from qdtheory.text.doctor import doctor as diagnose
 
     calls = calls or NUM_CALLS

@@ -14,6 +14,7 @@ sentences that it has not seen by these weights. Only they decide.
 
 import math
 from collections.abc import Callable, MutableMapping
+from dataclasses import replace
 from hashlib import blake2b
 from numbers import Real
 from typing import Any, TypeAlias
@@ -146,11 +147,19 @@ def doctor(
     chances = _search(score, features, pool, lot, spread, share_of, fresh, rng)
     scores, rows = _tested(score, fresh, chances, lot, share_of(MAX_BLOCKS, 8), rng)
     witness = tuple(strings[i] for i in rows)
-    return _diagnosis(names, small, lots, scores, witness, lot, alpha)
+    found = _diagnosis(names, small, lots, scores, witness, lot, alpha, size)
+    return replace(found, known=_known(quality, diversity))
 
 
 def _diagnosis(
-    names: dict[Side, str], small, lots, scores, witness, lot: int, alpha: float
+    names: dict[Side, str],
+    small,
+    lots,
+    scores,
+    witness,
+    lot: int,
+    alpha: float,
+    size: int,
 ) -> Diagnosis:
     """Estimate and test, from lots of real text of two sizes and the test's blocks."""
     from scipy.special import ndtri, stdtr  # late: slow to import
@@ -163,27 +172,45 @@ def _diagnosis(
     drawn, plain, mixed = scores.transpose(1, 0, 2)
     # Ends of intervals of this level are those of one-sided tests at level alpha.
     gains = _means(drawn - plain, 1 - 2 * alpha)
-    bends = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
+    (_, concavity) = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
     # Both have to be positive: the p-value is that of the worse.
     with np.errstate(all="ignore"):
         least = min(float(gain.value / gain.standard_error) for gain in gains)
+    power = float(ndtri(1 - alpha) + ndtri(POWER))
+    # The statistic grows as the root of the number of texts.
+    more = (power / max(least, 1)) ** 2
+    if len(scores) < LEAST_BLOCKS:
+        more = LEAST_BLOCKS / max(len(scores), 1)
     return Diagnosis(
         **names,
         correlation=correlation,
         deviation=interval_of(max(limit, 0.0), error**2, len(lots) - 1, bounds=(0, 2)),
         # A normal estimate of this mean is above its critical value so often.
-        visible=float(ndtri(1 - alpha) + ndtri(POWER)) * error,
+        visible=power * error,
         quality_gain=gains[0],
         diversity_gain=gains[1],
         p_value=float(stdtr(len(scores) - 1, -least)),
         num_blocks=len(scores),
-        linearity=bends[0],
-        concavity=bends[1],
+        concavity=concavity,
         witness=witness,
         lots=lots,
         lot=lot,
         alpha=alpha,
+        num_texts=size,
+        needed=math.ceil(more * size),
     )
+
+
+def _known(quality: Any, diversity: Any) -> str:
+    """What is known of two metrics by their names."""
+    if not isinstance(quality, str) or not isinstance(diversity, str):
+        return ""
+    from qdtheory.catalogue.names import check_names  # late: it needs JAX
+
+    try:
+        return check_names(quality, diversity).summary()[0]
+    except ValueError:  # a name that only this module has
+        return ""
 
 
 # --- Metrics ------------------------------------------------------------------------

@@ -346,6 +346,10 @@ def test_names_give_what_the_library_gives_and_no_witness_where_there_is_none(li
     assert result.exit_code == 1
     assert result.stderr.startswith("qdtheory: --witness: real.txt has none: ")
     assert not Path("witness.txt").exists()
+    unsplit = "".join(f"{x}我喜欢这个城市的公园\n" for x in "我" * 2000)
+    Path("real.txt").write_text(unsplit, "utf-8")
+    said = "words, each is one token: split them (--tokenizer characters)"
+    assert said in call("doctor", "real.txt", *NAMED).stderr
 
 
 @pytest.mark.usefixtures("lines")

@@ -9,9 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from refusals import refused
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, norm
 from scipy.stats import t as student_t
 
+import qdtheory as qd
 from qdtheory import text
 from qdtheory.text.metric_names import named_metric
 
@@ -204,12 +205,25 @@ def test_settings_that_do_not_fit_are_told(as_a_user):
     )
 
 
+def test_names_open_with_what_is_proved_and_few_sentences_say_how_many_it_takes():
+    found = qd.doctor("CR-1", "NRR-1", words(4_000), calls=100)
+    first, second, *_ = found.to_text(200).splitlines()
+    assert first == qd.check("CR-1", "NRR-1").summary()[0]
+    assert second == "What 4,000 real sentences add: no deviation found."
+    gains = found.quality_gain, found.diversity_gain
+    gain = max(1, min(x.value / x.standard_error for x in gains))
+    power = norm.sf(norm.ppf(1 - found.alpha) - gain * np.sqrt(found.needed / 4_000))
+    assert power == pytest.approx(0.8, abs=1e-3)
+    assert f"takes about {float(f'{found.needed:.1e}'):,.0f} sentences." in found.reason
+
+
 def test_too_few_lots_for_a_test_are_told(monkeypatch):
     # Chances that keep a text in ten leave half as many lots as a test needs.
     monkeypatch.setattr(module, "_search", lambda *given: np.full(4_000, 0.05))
     found = text.doctor(judge, simpson, words(4_000), lot=80, calls=100)
     assert found.verdict == "cannot say"
     assert found.reason.startswith("There are only 1 lots")
+    assert "give about 24,000 texts, or a smaller lot" in found.reason
     assert np.isnan(found.p_value)
 
 
