@@ -25,6 +25,8 @@ from qdtheory.text.postings import hashed, token_sentences
 MOSTLY = 0.5
 # Standard errors that chance exceeds once in a thousand times.
 CHANCE = 3.09
+# Sentences that stand so many times or more are not compared in number.
+TIMES = 20
 # Groups of sentences that have to hold what a metric counts, for an interval.
 NEEDED = 5
 # Events that may go unseen: none of so many has a chance of 2 %.
@@ -105,10 +107,35 @@ def warnings_of_texts(
         )
     ours, theirs = {name: seen(x) for name, x in corpora.items()}, seen(real)
     said += odd_looks("the references", theirs, *ours.values())
+    every = {"the references": real} | corpora
+    said += [line for name, corpus in every.items() for line in _doubled(name, corpus)]
     for name, corpus in corpora.items():
         said += odd_looks(name, ours[name], theirs)
         said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
+
+
+def _doubled(name: str, corpus: Sample) -> list[str]:
+    r"""Warn of sentences that stand k times too often for independent draws of any law.
+
+    With $f_k$ the number of those that stand k times, $k! f_k$ has by Poisson's law the
+    mean $\sum_x \lambda_x^k e^{-\lambda_x}$, of which by Cauchy and Schwarz the square
+    is at most the product of its two neighbours.
+    """
+    _, times, _ = _equal(corpus, np.arange(len(corpus.vocabulary)))
+    factorials = np.cumprod(np.arange(1.0, TIMES))
+    sizes = np.bincount(times, minlength=TIMES)[1:TIMES] * factorials
+    (a, b, c), (u, v, w) = (
+        (x[:-2], x[1:-1], x[2:]) for x in (sizes, sizes * factorials)
+    )
+    error = np.sqrt((c**2) * u + 4 * b**2 * v + a**2 * w)
+    if not (b**2 - a * c > CHANCE * error).any():
+        return []
+    share = times[times > 1].sum() / len(corpus)
+    return [
+        f"{share:.0%} of the sentences of {name} stand there more than once, more than "
+        "independent ones would: intervals are too narrow; keep one of each"
+    ]
 
 
 def copies_of(
@@ -248,6 +275,10 @@ def unsupported(
 
     lacking = np.array([few_of(*each) for each in zip(metrics, errors)])
     same = unchanged(*left_out)
+    for i, metric in enumerate(metrics):
+        if metric.startswith("distinct_"):  # near its ceiling what is left out is too
+            k, n = map(int, metric.removeprefix("distinct_").split("-"))
+            same[i] |= 2 * k > num_ngrams(ours, n)[0]
     for n, none in enumerate(few["alone"], start=1):
         if none:
             same |= np.array([metric == f"distinct-{n}" for metric in metrics])
@@ -281,8 +312,9 @@ def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:
             f"interval of {', '.join(few)}; the data support {most}"
         )
     if same:
+        half = ", or half of the n-grams are fewer than k" * ("_" in "".join(same))
         said.append(
             f"no interval of {', '.join(same)} of {name}: fewer than {NEEDED} groups "
-            "of sentences change the value"
+            f"of sentences change the value{half}"
         )
     return tuple(said)

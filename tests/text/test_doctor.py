@@ -1,9 +1,7 @@
 """Verdicts from samples, of laws whose verdict is known, and metrics by their names."""
 
-import shelve
 import sys
 from collections import Counter
-from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -132,29 +130,6 @@ def test_sound_pairs_are_beaten_as_seldom_as_the_level_says():
 
 
 # --- Functions of all kinds ---------------------------------------------------------
-
-
-def test_answers_that_are_kept_are_not_asked_for_again(tmp_path):
-    texts, asked = words(4_000), []
-
-    def diversity(lot, fails=False):
-        asked.append(lot)
-        if len(asked) == 50:
-            raise RuntimeError("the server is gone")
-        return simpson(lot)
-
-    with shelve.open(str(tmp_path / "answers")) as cache:
-        ask = partial(text.doctor, judge, diversity, calls=100, cache=cache)
-        refused(("RuntimeError: the server is gone", ask, texts))
-        found = ask(texts)
-        num_calls = len(asked)
-        assert ask(texts) == found
-        assert len(asked) == num_calls  # the one that failed is asked twice
-        # Other texts have other answers.
-        ask(words(4_000, 1))
-        assert len(asked) > num_calls
-    plain = text.doctor(judge, simpson, texts, calls=100)
-    assert plain.lots.tolist() == found.lots.tolist()
 
 
 @pytest.mark.parametrize("calls", [100, 450])
