@@ -37,9 +37,14 @@ def zipf(rng: np.random.Generator) -> list[list[int]]:
 
 
 def template(rng: np.random.Generator) -> list[list[int]]:
-    """Three in a hundred have five words of six in common."""
-    fixed = [*range(WORDS, WORDS + 5)]
-    return [[*fixed, x[0]] if rng.random() < 0.03 else x for x in zipf(rng)]
+    """Rare words, but one in twenty has eight words of nine in common."""
+    fixed = [*range(8)]
+    return [[*fixed, x[0]] if rng.random() < 0.05 else x for x in rare(rng)]
+
+
+def rare(rng: np.random.Generator) -> list[list[int]]:
+    """Six of twenty thousand words."""
+    return rng.integers(0, 20_000, (SIZE, 6)).tolist()
 
 
 def modes(rng: np.random.Generator) -> list[list[int]]:
@@ -51,7 +56,7 @@ def modes(rng: np.random.Generator) -> list[list[int]]:
 LAWS: dict[str, Draw] = {
     "zipf": zipf,
     "few words": lambda rng: rng.integers(0, 4, (SIZE, 7)).tolist(),
-    "rare words": lambda rng: rng.integers(0, 20_000, (SIZE, 6)).tolist(),
+    "rare words": rare,
     "template": template,
     "modes": modes,
     "each twice": lambda rng: [x for x in zipf(rng)[: SIZE // 2] for _ in range(2)],

@@ -56,12 +56,12 @@ def seen(corpus: Any) -> tuple[Counter[tuple[str, str]], list[str]]:
 def _looks(tokens: list[str]) -> Iterator[tuple[str, str]]:
     joined, head = "".join(tokens), tokens[0]  # since a tokenizer may split a mark
     marks = {*MARK.findall(joined)} | {"-100"}.intersection(tokens)
-    yield from (("reason in" if THINK.match(x) else "hold", x) for x in marks)
+    yield from (("reason in" if THINK.match(x) else "hold", x) for x in sorted(marks))
     if not marks and len(joined) > 1 and CLOSING.get(joined[0]) == joined[-1]:
         yield "stand in", joined[0] + joined[-1]
     elif not marks:
         odd = {x for x in tokens if x.isupper() or not x.isalnum()}
-        yield from (("have", x) for x in odd if x.isascii())
+        yield from (("have", x) for x in sorted(odd) if x.isascii())
     if LABEL.fullmatch(head) or NUMBER.match(joined):
         yield "begin with", head if LABEL.fullmatch(head) else "a list number"
     if 2 * len([*filter(UNSPACED.match, tokens)]) > len(tokens):

@@ -39,10 +39,9 @@ WRITTEN = {
 }
 
 
-def looked_at(lines, *others, **options):
+def looked_at(lines, **options):
     with told_later():
-        both = (seen(text.as_corpus(x, **options)) for x in (lines, *others))
-        return odd_looks("x", *both)
+        return odd_looks("x", seen(text.as_corpus(lines, **options)))
 
 
 @pytest.mark.parametrize("said", WRITTEN)
@@ -63,14 +62,8 @@ def test_marks_that_a_tokenizer_splits_and_several_of_a_line_are_told_in_one():
             (line,) = looked_at(WRITTEN[said], tokenizer=tokenizer)
             assert line.startswith(f"100% of the sentences of x {said}")
     (line,) = looked_at([f"[CLS] {line} [SEP]" for line in PLAIN])
-    assert re.search(r"hold (\[CLS\], \[SEP\]|\[SEP\], \[CLS\]), which", line)
-
-
-@pytest.mark.parametrize(("share", "told"), [(0.85, False), (0.97, True)])
-def test_the_share_is_that_of_all_lines_with_a_token(share, told):
-    lines = [f"{PLAIN[i % 20]}{' </s>' * (i % 100 < 100 * share)}" for i in range(2000)]
-    found = looked_at([*lines, *[""] * 500])
-    assert bool(found) is told
+    assert "hold [CLS], [SEP], which" in line
+    assert not looked_at([f"{x}{' </s>' * (i % 20 > 3)}" for i, x in enumerate(PLAIN)])
 
 
 @pytest.mark.parametrize(
@@ -137,12 +130,8 @@ ONE_SIDED = {
     "'cafe\u0301' and 'café' are two; use NFC": lambda x: normalize("NFD", x),
     "s' and \"it's\" are two; use one": lambda x: x.replace("'", "\u2019"),
     "and 'a' are two; lower-case both (lowercase=True)": str.upper,
-    "and 'a' are two; split both alike (tokenizer=\"13a\")": lambda x: x.replace(
-        " .", "."
-    ),
-    "hold <pad>, which counts as text": lambda x: (
-        x + " <pad> <pad>" * x.startswith("a")
-    ),
+    'two; split both alike (tokenizer="13a")': lambda x: x.replace(" .", "."),
+    "hold <pad>, which counts as text": lambda x: f"{x}{' <pad>' * (x[0] == 'a')}",
     "have PAD, the other side does not: take marks off": lambda x: f"{x} PAD PAD",
     "have ., the other side does not": lambda x: x[:-2],
     "have numbers alone, the other": lambda x: " ".join(str(len(y)) for y in x.split()),
@@ -154,14 +143,13 @@ def test_what_one_side_alone_has_is_told_of_whichever_it_is(said):
     ours, theirs = drawn(0), drawn(1)
     odd = [*map(ONE_SIDED[said], ours)]
 
-    def told(ours, theirs, **how):
-        ours, theirs = (text.as_corpus(x, **how) for x in (ours, theirs))
-        return warnings_of_texts({"x": ours}, theirs, "pairs")
+    def told(*both):
+        ours, theirs = map(text.as_corpus, both)
+        return [*warnings_of_texts({"x": ours}, theirs, "pairs")]
 
     for both in ((odd, theirs), (theirs, odd)):
-        assert len([line for line in told(*both) if said in line]) == 1
-    assert told(ours, theirs) == told(odd, odd[:]) == ()
-    assert told(ours[:4], theirs) == ()  # few say nothing
+        assert sum(said in line for line in told(*both)) == 1
+    assert [*told(ours, theirs), *told(odd, odd[:])] == []
     alike = [((), (1, 2)), ((1, "a"), ("a",)), (("1",), ("1", "3"))]
     assert {unlike(*both) for both in alike} == {()}
 
