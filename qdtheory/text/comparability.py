@@ -27,6 +27,8 @@ MOSTLY = 0.5
 CHANCE = 3.09
 # Sentences that stand so many times or more are not compared in number.
 TIMES = 20
+# N-grams that stand more and fewer times, so many at most, of such a share of all.
+OFTEN, SELDOM, KINDS, SHARE = 7, 100, 20, 0.1
 # Groups of sentences that have to hold what a metric counts, for an interval.
 NEEDED = 5
 # Events that may go unseen: none of so many has a chance of 2 %.
@@ -283,6 +285,25 @@ def unsupported(
         if none:
             same |= np.array([metric == f"distinct-{n}" for metric in metrics])
     return lacking, same & ~lacking
+
+
+def decided_by_few(totals: CorpusSums, name: str) -> tuple[str, ...]:
+    """Warn of orders of which few n-grams, as of a template, are most repeats."""
+    subsets, orders = totals.sums[name].distinct.shape[1], []
+    for n in range(len(totals.sums[name].distinct)):
+        counts, times = totals.spectra[name].of(n, subsets)[0]
+        top = (2 * counts >= counts.max()) & (counts < SELDOM)
+        few = (
+            times[top].sum() <= KINDS
+            and counts @ (times * top) < SHARE * counts @ times
+        )
+        squares = counts**2 * times * (counts > 1)
+        if few and counts.max() > OFTEN and squares[top].sum() > squares.sum() / 2:
+            orders.append(str(n + 1))
+    return (
+        f"few n-grams decide the repeats of order {', '.join(orders)} in {name}, as in "
+        "a template: intervals of NRR and CND cover less than they say",
+    )[: len(orders)]
 
 
 def unchanged(

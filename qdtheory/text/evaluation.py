@@ -399,6 +399,7 @@ def _estimated(
     negative = [n for n, high in zip(orders, highest) if high < 0]
     few, same = ([*compress(columns.names, x)] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
+    warnings += comparability.decided_by_few(totals, name)
     return Estimates(intervals, left_out, real_left_out, negative, warnings)
 
 
