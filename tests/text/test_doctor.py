@@ -119,16 +119,6 @@ def test_the_correlation_is_that_of_normal_errors():
     assert module._correlation(np.ones((9, 2))).value == 0  # all are equal
 
 
-@pytest.mark.slow
-def test_sound_pairs_are_beaten_as_seldom_as_the_level_says():
-    # 200 runs: at most 18 at a level of .05, with a chance below 1 %.
-    beaten = [
-        text.doctor(*pair, words(4_000, seed), calls=150, seed=seed).beaten
-        for seed, pair in enumerate(PAIRS * 100)
-    ]
-    assert beaten.count(True) <= 18
-
-
 # --- Functions of all kinds ---------------------------------------------------------
 
 
