@@ -111,7 +111,7 @@ def unlike(ours: Any, theirs: Any, name: str = "the candidates") -> tuple[str, .
         known = {x: x for x in words[1 - i]} | dict(zip(full[1 - i], alone[1 - i]))
         each = zip(alone[i], full[i], new[i])
         two = [(x, known[y]) for x, y, z in each if z and y in known]
-        if len(two) > least * len(words[i]):
+        if len(two) > max(least * len(words[i]), FEWER * (high <= FAR)):
             (x, y), (a, b) = min(two), (f"{share:.0%}" for share in shares)
             told = f"{a} of the words of {name} alone {verb}, {b} of those of the other"
             said.append(f"{told} side alone: {x!r:.30} and {y!r:.30} are two; {do}")
