@@ -108,5 +108,8 @@ from .catalogue.names import (
 from .support.records import (
     Estimate as Estimate,
 )
+from .text.doctor import (
+    doctor as doctor,
+)
 
 __version__: str

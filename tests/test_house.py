@@ -23,7 +23,7 @@ MODULES = {
 # What stands beside the mathematics, and what each may import of the library.
 MATHEMATICS = ("", "formulas", "proofs", "bounds", "support")
 BESIDE = {
-    "text": {"bleu_formula", "distributions", "lstm", "support", "text"},
+    "text": {"bleu_formula", "catalogue", "distributions", "lstm", "support", "text"},
     "catalogue": {*MATHEMATICS, "catalogue"},
     "course": {*MATHEMATICS, "text", "catalogue", "course"},
     "commands": {*MATHEMATICS, "text", "catalogue", "course", "commands"},

@@ -1,10 +1,9 @@
 """The command doctor: can real text beat real text in a pair of metrics?"""
 
-import dbm
-import shelve
-from contextlib import ExitStack
+import re
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -42,10 +41,6 @@ def doctor(
         int | None, count("Texts of a lot.", "a hundredth of all, at most 500")
     ] = None,
     alpha: Annotated[float, option("Level of the test.")] = 0.05,
-    cache: Annotated[
-        Path | None,
-        option("Keep answers here; the same command again asks only the rest.", "FILE"),
-    ] = None,
     witness: Annotated[
         Path | None, option("Write the sentences that beat real text.", "FILE")
     ] = None,
@@ -70,27 +65,20 @@ def doctor(
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     inputs.refuse_idle_choice([texts], field=field, column=column)
-    real = inputs.read_text(texts, field=field, column=column, **settings)
+    with warnings.catch_warnings(record=True, action="always") as told:
+        real = inputs.read_text(texts, field=field, column=column, **settings)
+    for warning in told:
+        outputs.complain(outputs.with_options(str(warning.message)))
     from qdtheory.text.doctor import doctor as diagnose
 
     calls = calls or NUM_CALLS
-    with ExitStack() as stack:
-        kept: Any = None
-        if cache is not None:
-            try:
-                kept = stack.enter_context(shelve.open(str(cache)))
-            except dbm.error as error:
-                outputs.fail(f"--cache: {shown(cache)}: {error}; name another file")
-        step = stack.enter_context(progress(calls))
+    with outputs.exit_on(ValueError), progress(calls) as step:
         try:
-            found = diagnose(
-                u, v, real, lot=lot, calls=calls, alpha=alpha, cache=kept, step=step
-            )
+            found = diagnose(u, v, real, lot=lot, calls=calls, alpha=alpha, step=step)
         except ValueError as error:
-            said = outputs.with_options(str(error))
-            if said.startswith("texts: "):
-                said = shown(texts) + said.removeprefix("texts")
-            outputs.fail(said)
+            raise ValueError(
+                re.sub("^texts(?=: )", shown(texts), str(error))
+            ) from error
     outputs.write(found.to_json(indent=2) if as_json else str(found), None)
     if plot is not None:
         outputs.write_figure(found, plot)

@@ -142,8 +142,8 @@ def evaluate(
     shared = candidates if reference_field else [*candidates, *references]
     inputs.refuse_idle_choice(shared, field=field, column=column)
     inputs.refuse_idle_choice(references, reference_field=reference_field)
+    from qdtheory.text.checks import told_later
     from qdtheory.text.evaluation import corpora, counted, planned
-    from qdtheory.text.looks import told_later
 
     given = {shown(path): _file(path) for path in candidates}
     real, name = Files(map(_file, references)), ", ".join(map(shown, references))

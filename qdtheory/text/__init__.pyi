@@ -1,3 +1,4 @@
+from .checks import TextWarning as TextWarning
 from .bleu import (
     References as References,
     bleu as bleu,
@@ -15,7 +16,6 @@ from .diagnosis import Diagnosis as Diagnosis
 from .doctor import doctor as doctor
 from .evaluation import evaluate as evaluate
 from .intervals import jackknife_interval as jackknife_interval
-from .looks import TextWarning as TextWarning
 from .ngrams import (
     NgramCounts as NgramCounts,
     cnd as cnd,

@@ -1,8 +1,16 @@
-"""Checks of settings before anything is counted; they do without JAX."""
+"""Checks of settings before anything is counted, and how a text's faults are told."""
 
 import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, get_args
+
+from qdtheory.support.records import tell_caller
+
+ALONE = "candidates"  # what a list of texts is called
 
 
 def require_whole(
@@ -43,3 +51,32 @@ def require_choice(name: str, value: object, known: Any) -> None:
         *words, last = (f'"{word}"' for word in get_args(known))
         wanted = f"{', '.join(words)} or {last}"
         raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+
+
+class TextWarning(UserWarning):
+    """Texts look as if something else was meant, such as lines in quotes.
+
+    `warnings.simplefilter("error", qd.text.TextWarning)` raises it as an error.
+    """
+
+
+tell = partial(tell_caller, kind=TextWarning)
+
+
+@contextmanager
+def told_later() -> Iterator[None]:
+    """Give no `TextWarning`: a report has all of them at its end."""
+    with warnings.catch_warnings(action="ignore", category=TextWarning):
+        yield
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Prefix errors with the name of the texts that they are about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except TypeError as error:
+        hint = "; several candidates go by name, {'model': texts}" * (name == ALONE)
+        raise TypeError(f"{name}: {error}{hint}") from None

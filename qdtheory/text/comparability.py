@@ -16,7 +16,7 @@ from qdtheory.text.corpus import Corpus, Sample, common_ids, slices
 from qdtheory.text.defaults import NUM_GROUPS
 from qdtheory.text.intervals import random_groups
 from qdtheory.text.leave_out import ROUNDING, groups_seen, num_ngrams
-from qdtheory.text.looks import MOST, odd_ends, spread, unlike
+from qdtheory.text.looks import odd_looks, seen, unlike
 from qdtheory.text.ngrams import Estimator, require_order
 from qdtheory.text.partial_sums import CorpusSums
 from qdtheory.text.postings import hashed, token_sentences
@@ -25,6 +25,10 @@ from qdtheory.text.postings import hashed, token_sentences
 MOSTLY = 0.5
 # Standard errors that chance exceeds once in a thousand times.
 CHANCE = 3.09
+# Sentences that stand so many times or more are not compared in number.
+TIMES = 20
+# N-grams that stand more and fewer times, so many at most, of such a share of all.
+OFTEN, SELDOM, KINDS, SHARE = 7, 100, 20, 0.1
 # Groups of sentences that have to hold what a metric counts, for an interval.
 NEEDED = 5
 # Events that may go unseen: none of so many has a chance of 2 %.
@@ -49,7 +53,7 @@ def require_comparable(
     if not {*corpus.vocabulary} & {*real.vocabulary}:
         firsts = (side.vocabulary[0] for side in (corpus, real))
         here, there = (f"{x!r:.30} ({type(x).__name__})" for x in firsts)
-        alike = f"expected both to be split alike, got {here} here and {there} there"
+        alike = f"expected both decoded and split alike, got {here} and {there}"
         said = unlike(corpus.vocabulary, real.vocabulary, "this text")
         raise ValueError(f"no token is in the references too: {(*said, alike)[0]}")
 
@@ -65,8 +69,8 @@ def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None
     if highest >= max_order:
         return
     hint = f"max_order={highest} is the most here" if highest else "give more text"
-    if _unsplit(corpus):
-        hint = 'text without spaces between words? tokenizer="characters" splits it'
+    if corpus.tokenizer and (said := odd_looks("it", seen(corpus))):
+        hint = f"{hint}; {said[0]}"
     if longest < max_order:
         raise ValueError(
             f"no sentence has {max_order} tokens: the longest has {longest}; {hint}"
@@ -89,16 +93,6 @@ def require_draws(corpus: Sample, max_order: int, draws: int) -> None:
         )
 
 
-def _unsplit(corpus: Sample) -> bool:
-    """Tell whether nearly every sentence is one long token: text without spaces."""
-    single = np.flatnonzero(corpus.lengths == 1)
-    written = len(corpus) - corpus.num_empty
-    if corpus.tokenizer is None or len(single) < 0.9 * written:
-        return False
-    sizes = [len(str(token)) for (token,) in corpus[spread(single, MOST)]]
-    return sum(sizes) > 4 * len(sizes)
-
-
 def warnings_of_texts(
     corpora: dict[str, Sample], real: Sample, estimator: Estimator
 ) -> tuple[str, ...]:
@@ -113,18 +107,37 @@ def warnings_of_texts(
             f"{kinds} depend on the number of sentences, which differs ({numbers}): "
             "compare samples of one size"
         )
+    ours, theirs = {name: seen(x) for name, x in corpora.items()}, seen(real)
+    said += odd_looks("the references", theirs, *ours.values())
     every = {"the references": real} | corpora
-    said += [
-        f"nearly every sentence of {name} is one token; split text without spaces "
-        'between words with tokenizer="characters"'
-        for name, corpus in every.items()
-        if _unsplit(corpus)
-    ]
-    for name, corpus in every.items():
-        said += odd_ends(corpus, name)
+    said += [line for name, corpus in every.items() for line in _doubled(name, corpus)]
     for name, corpus in corpora.items():
+        said += odd_looks(name, ours[name], theirs)
         said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
+
+
+def _doubled(name: str, corpus: Sample) -> list[str]:
+    r"""Warn of sentences that stand k times too often for independent draws of any law.
+
+    With $f_k$ the number of those that stand k times, $k! f_k$ has by Poisson's law the
+    mean $\sum_x \lambda_x^k e^{-\lambda_x}$, of which by Cauchy and Schwarz the square
+    is at most the product of its two neighbours.
+    """
+    _, times, _ = _equal(corpus, np.arange(len(corpus.vocabulary)))
+    factorials = np.cumprod(np.arange(1.0, TIMES))
+    sizes = np.bincount(times, minlength=TIMES)[1:TIMES] * factorials
+    (a, b, c), (u, v, w) = (
+        (x[:-2], x[1:-1], x[2:]) for x in (sizes, sizes * factorials)
+    )
+    error = np.sqrt((c**2) * u + 4 * b**2 * v + a**2 * w)
+    if not (b**2 - a * c > CHANCE * error).any():
+        return []
+    share = times[times > 1].sum() / len(corpus)
+    return [
+        f"{share:.0%} of the sentences of {name} stand there more than once, more than "
+        "independent ones would: intervals are too narrow; keep one of each"
+    ]
 
 
 def copies_of(
@@ -264,10 +277,33 @@ def unsupported(
 
     lacking = np.array([few_of(*each) for each in zip(metrics, errors)])
     same = unchanged(*left_out)
+    for i, metric in enumerate(metrics):
+        if metric.startswith("distinct_"):  # near its ceiling what is left out is too
+            k, n = map(int, metric.removeprefix("distinct_").split("-"))
+            same[i] |= 2 * k > num_ngrams(ours, n)[0]
     for n, none in enumerate(few["alone"], start=1):
         if none:
             same |= np.array([metric == f"distinct-{n}" for metric in metrics])
     return lacking, same & ~lacking
+
+
+def decided_by_few(totals: CorpusSums, name: str) -> tuple[str, ...]:
+    """Warn of orders of which few n-grams, as of a template, are most repeats."""
+    subsets, orders = totals.sums[name].distinct.shape[1], []
+    for n in range(len(totals.sums[name].distinct)):
+        counts, times = totals.spectra[name].of(n, subsets)[0]
+        top = (2 * counts >= counts.max()) & (counts < SELDOM)
+        few = (
+            times[top].sum() <= KINDS
+            and counts @ (times * top) < SHARE * counts @ times
+        )
+        squares = counts**2 * times * (counts > 1)
+        if few and counts.max() > OFTEN and squares[top].sum() > squares.sum() / 2:
+            orders.append(str(n + 1))
+    return (
+        f"few n-grams decide the repeats of order {', '.join(orders)} in {name}, as in "
+        "a template: intervals of NRR and CND cover less than they say",
+    )[: len(orders)]
 
 
 def unchanged(
@@ -297,8 +333,9 @@ def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:
             f"interval of {', '.join(few)}; the data support {most}"
         )
     if same:
+        half = ", or half of the n-grams are fewer than k" * ("_" in "".join(same))
         said.append(
             f"no interval of {', '.join(same)} of {name}: fewer than {NEEDED} groups "
-            "of sentences change the value"
+            f"of sentences change the value{half}"
         )
     return tuple(said)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from qdtheory.text.checks import require_choice
+from qdtheory.text.checks import require_choice, tell
 from qdtheory.text.containers import (
     ArrowColumn,
     Dataset,
@@ -24,7 +24,7 @@ from qdtheory.text.containers import (
 )
 from qdtheory.text.defaults import Empty
 from qdtheory.text.files import name_of
-from qdtheory.text.looks import odd_ends, tell, unlike
+from qdtheory.text.looks import odd_looks, seen, unlike
 from qdtheory.text.sources import Source, is_file, opened
 
 CHUNK = 2**17  # tokens that are read at a time
@@ -203,7 +203,7 @@ def as_corpus(
     else:
         tokens, by = split_rows(rows(texts, column), tokenizer, lowercase)
         corpus = corpus_of(tokens, by)
-        tell(odd_ends(corpus))
+        tell(odd_looks("this text", seen(corpus)))
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
     return with_empty(corpus, empty)
@@ -267,7 +267,7 @@ def read_corpus(
     with opened(path, field, column) as texts:
         corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
     require_tokens(corpus, name)
-    tell(odd_ends(corpus, name))
+    tell(odd_looks(name, seen(corpus)))
     return with_empty(corpus, empty)
 
 

@@ -26,13 +26,16 @@ class Diagnosis(Record, Display):
         diversity_gain: the same of the diversity.
         p_value: of "the witness is not better in both".
         num_blocks: number of lots of either kind in the test.
-        linearity: quality of a lot of which one half is the witness and the other
-            fresh, less the mean of both; not 0 if quality is not a mean over texts.
-        concavity: the same of the diversity; below 0 if it is not concave.
+        concavity: diversity of a lot of which one half is the witness and the other
+            fresh, less the mean of both; below 0 if it is not concave.
         witness: the sentences of the witness's lots.
         lots: quality and diversity of each lot of real text, for the plot.
         lot: number of texts of a lot, and of references of the test.
         alpha: level of the test.
+        num_texts: number of sentences given.
+        needed: number from which on a gain like that of the witness, or of one standard
+            error if it is less, is seen with power .8.
+        known: what `check` says of the two metrics by their names; "" of functions.
     """
 
     quality: str
@@ -44,12 +47,14 @@ class Diagnosis(Record, Display):
     diversity_gain: Estimate
     p_value: float
     num_blocks: int
-    linearity: Estimate
     concavity: Estimate
     witness: tuple[str, ...]
     lots: Float[np.ndarray, "lots 2"]
     lot: int
     alpha: float
+    num_texts: int
+    needed: int
+    known: str = ""
 
     @property
     def beaten(self) -> bool | None:
@@ -78,7 +83,8 @@ class Diagnosis(Record, Display):
         if self.num_blocks < LEAST_BLOCKS:
             return (
                 f"There are only {self.num_blocks} lots of either kind for the test, "
-                f"of at least {LEAST_BLOCKS}: give more texts, or a smaller lot."
+                f"of at least {LEAST_BLOCKS}: give {self._needed} texts, or a smaller "
+                "lot."
             )
         if self.beaten:
             return (
@@ -96,7 +102,7 @@ class Diagnosis(Record, Display):
                 f"On real text the errors of {both} are not seen to cancel: {cancel}. "
                 "Some text may gain in both, or few texts that repeat much may blur "
                 "the errors; no weights that were tried gain beyond chance, p = "
-                f"{self.p_value:.2g}. Give more texts, or more calls."
+                f"{self.p_value:.2g}. {self._power}"
             )
         if self.concavity.high < 0:
             return (
@@ -106,8 +112,19 @@ class Diagnosis(Record, Display):
         return (
             f"On real text the errors of {both} cancel as far as can be seen: "
             f"{cancel}; {self.visible:.2g} or more would have been seen. No sample "
-            "shows that nothing beats real text: more texts may still show a deviation."
+            f"shows that nothing beats real text. {self._power}"
         )
+
+    @property
+    def _needed(self) -> str:
+        return f"about {float(f'{self.needed:.1e}'):,.0f}"
+
+    @property
+    def _power(self) -> str:
+        gains = self.quality_gain, self.diversity_gain
+        seen = all(gain.value > gain.standard_error for gain in gains)
+        like = "like theirs" if seen else "of one standard error of this test"
+        return f"To see a gain {like}, with power .8, takes {self._needed} sentences."
 
     def rows(self) -> list[tuple[str, str]]:
         """What was found, a name and a number each."""
@@ -123,14 +140,15 @@ class Diagnosis(Record, Display):
             ("gain of the witness in quality", gain(self.quality_gain)),
             ("gain of the witness in diversity", gain(self.diversity_gain)),
             (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
-            ("quality of a mixture, less the mean", gain(self.linearity)),
             ("diversity of a mixture, less the mean", gain(self.concavity)),
         ]
 
     def summary(self) -> Summary:
-        """Verdict, reason and numbers."""
+        """What the names tell, then what the sample adds: reason and numbers."""
         title = f"{self.quality} with {self.diversity}: {self.verdict}."
-        return title, [self.reason], self.rows()
+        added = f"What {self.num_texts:,} real sentences add: {self.verdict}."
+        sentences = [added, self.reason] if self.known else [self.reason]
+        return self.known or title, sentences, self.rows()
 
     def plot(self) -> Any:
         """Draw the lots of real text and the witness in units of a lot's deviation.

@@ -13,8 +13,8 @@ sentences that it has not seen by these weights. Only they decide.
 """
 
 import math
-from collections.abc import Callable, MutableMapping
-from hashlib import blake2b
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 from qdtheory.support.records import Estimate
 from qdtheory.text import containers
 from qdtheory.text.checks import require_positive, require_whole
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint
+from qdtheory.text.corpus import Corpus, Texts, as_corpus
 from qdtheory.text.defaults import NUM_CALLS
 from qdtheory.text.diagnosis import LEAST_BLOCKS, Diagnosis
 from qdtheory.text.intervals import interval_of, jackknife_variance, mean_interval
@@ -65,7 +65,6 @@ def doctor(
     calls: int = NUM_CALLS,
     alpha: float = 0.05,
     seed: int = 0,
-    cache: MutableMapping[str, float] | None = None,
     step: Callable[[str], None] = lambda text: None,
 ) -> Diagnosis:
     r"""Look for real text that beats real text in quality and in diversity.
@@ -79,6 +78,7 @@ def doctor(
     Args:
         quality: BLEU-n, CR-n or ROUGE-L; or a function of lots of text and of real
             text, two lists of strings. More is better. It need not be differentiable.
+            A dear one may keep its answers itself: the same call asks the same again.
         diversity: Self-BLEU-n, NRR-n, distinct-n, pairwise ROUGE-L, n-gram diversity
             or self-repetition; or a function of a list of strings, more is better.
         texts: real texts, different and independent ones, at least 2,000.
@@ -86,8 +86,6 @@ def doctor(
         calls: of either function, at most and about, at least 100.
         alpha: level of the test, in (0, 1/2).
         seed: of all draws.
-        cache: keeps the answers, so that the same call again, after an interruption or
-            an error, asks only what it has not. `shelve.open("answers")` is one.
         step: called with a description before each call.
 
     Returns:
@@ -126,7 +124,7 @@ def doctor(
         )
     lot = min(MAX_LOT, size // 100) if lot is None else lot
     require_whole("lot", lot, 10, size // 50, f", a fiftieth of the {size:,} texts")
-    names, score, of_each = _metrics(sides, corpus, strings, cache, step)
+    names, score, of_each = _metrics(sides, corpus, strings, step)
     rng = np.random.default_rng(seed)
     # Disjoint: what the search has seen would look better than it is in the test, and
     # n-grams are rare or common by themselves in the lots that they are counted in.
@@ -146,11 +144,19 @@ def doctor(
     chances = _search(score, features, pool, lot, spread, share_of, fresh, rng)
     scores, rows = _tested(score, fresh, chances, lot, share_of(MAX_BLOCKS, 8), rng)
     witness = tuple(strings[i] for i in rows)
-    return _diagnosis(names, small, lots, scores, witness, lot, alpha)
+    found = _diagnosis(names, small, lots, scores, witness, lot, alpha, size)
+    return replace(found, known=_known(quality, diversity))
 
 
 def _diagnosis(
-    names: dict[Side, str], small, lots, scores, witness, lot: int, alpha: float
+    names: dict[Side, str],
+    small,
+    lots,
+    scores,
+    witness,
+    lot: int,
+    alpha: float,
+    size: int,
 ) -> Diagnosis:
     """Estimate and test, from lots of real text of two sizes and the test's blocks."""
     from scipy.special import ndtri, stdtr  # late: slow to import
@@ -163,53 +169,62 @@ def _diagnosis(
     drawn, plain, mixed = scores.transpose(1, 0, 2)
     # Ends of intervals of this level are those of one-sided tests at level alpha.
     gains = _means(drawn - plain, 1 - 2 * alpha)
-    bends = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
+    (_, concavity) = _means(mixed - (drawn + plain) / 2, 1 - 2 * alpha)
     # Both have to be positive: the p-value is that of the worse.
     with np.errstate(all="ignore"):
         least = min(float(gain.value / gain.standard_error) for gain in gains)
+    power = float(ndtri(1 - alpha) + ndtri(POWER))
+    # The statistic grows as the root of the number of texts.
+    more = (power / max(least, 1)) ** 2
+    if len(scores) < LEAST_BLOCKS:
+        more = LEAST_BLOCKS / max(len(scores), 1)
     return Diagnosis(
         **names,
         correlation=correlation,
         deviation=interval_of(max(limit, 0.0), error**2, len(lots) - 1, bounds=(0, 2)),
         # A normal estimate of this mean is above its critical value so often.
-        visible=float(ndtri(1 - alpha) + ndtri(POWER)) * error,
+        visible=power * error,
         quality_gain=gains[0],
         diversity_gain=gains[1],
         p_value=float(stdtr(len(scores) - 1, -least)),
         num_blocks=len(scores),
-        linearity=bends[0],
-        concavity=bends[1],
+        concavity=concavity,
         witness=witness,
         lots=lots,
         lot=lot,
         alpha=alpha,
+        num_texts=size,
+        needed=math.ceil(more * size),
     )
+
+
+def _known(quality: Any, diversity: Any) -> str:
+    """What is known of two metrics by their names."""
+    if not isinstance(quality, str) or not isinstance(diversity, str):
+        return ""
+    from qdtheory.catalogue.names import check_names  # late: it needs JAX
+
+    try:
+        return check_names(quality, diversity).summary()[0]
+    except ValueError:  # a name that only this module has
+        return ""
 
 
 # --- Metrics ------------------------------------------------------------------------
 
 
 def _metrics(
-    sides: dict[Side, Any], corpus: Corpus, strings: list[str], cache, step
+    sides: dict[Side, Any], corpus: Corpus, strings: list[str], step
 ) -> tuple[dict[Side, str], Score, Any]:
     """Names, a function to the values of both, and one to each text's own quality."""
     named: Any = {x: named_metric(x, y) for x, y in sides.items() if isinstance(y, str)}
     names: dict[Side, str] = {x: getattr(y, "__name__", x) for x, y in sides.items()}
     names |= {x: sides[x] for x in named}
-    answers, of_texts = ({}, "") if cache is None else (cache, fingerprint(corpus))
 
     def value(side: Side, *rows: Rows) -> float:
-        # In bytes that are the same on any machine, as a cache may be moved.
-        asked = b"".join(np.asarray(x, "<i8").tobytes() + b";" for x in rows)
-        key = f"{names[side]} {of_texts} {blake2b(asked, digest_size=16).hexdigest()}"
-        if key in answers:
-            return answers[key]
         if side in named:
-            answers[key] = named[side][0](*(corpus[x] for x in rows))
-        else:
-            lots = ([strings[i] for i in x] for x in rows)
-            answers[key] = _answer(side, sides[side], *lots)
-        return answers[key]
+            return named[side][0](*(corpus[x] for x in rows))
+        return _answer(side, sides[side], *([strings[i] for i in x] for x in rows))
 
     def score(lot: Rows, real: Rows) -> Float[np.ndarray, "2"]:
         step(f"{names['quality']} and {names['diversity']} of {len(lot)} texts")

@@ -21,7 +21,14 @@ from qdtheory.bleu_formula import Smoothing, require_smoothing
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Estimate, Record
 from qdtheory.text import comparability
-from qdtheory.text.checks import require_choice, require_positive, require_whole
+from qdtheory.text.checks import (
+    ALONE,
+    naming,
+    require_choice,
+    require_positive,
+    require_whole,
+    told_later,
+)
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
@@ -35,7 +42,6 @@ from qdtheory.text.leave_out import (
     metrics_of_sums,
     num_ngrams,
 )
-from qdtheory.text.looks import ALONE, naming, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import Report
@@ -393,6 +399,7 @@ def _estimated(
     negative = [n for n, high in zip(orders, highest) if high < 0]
     few, same = ([*compress(columns.names, x)] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
+    warnings += comparability.decided_by_few(totals, name)
     return Estimates(intervals, left_out, real_left_out, negative, warnings)
 
 

@@ -14,11 +14,6 @@ from jaxtyping import Bool, Int, Integer, UInt64
 
 from qdtheory.text.corpus import Corpus
 
-# Where NumPy finds these, its sort of integers of 64 bits runs on vectors.
-_EXTENSIONS = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
-VECTORS = not {"X86_V3", "AVX2", "ASIMDHP"}.isdisjoint(_EXTENSIONS)
-# From so many keys on, scattered writes make the passes of a radix sort slow.
-MANY = 2**21
 # The last step of MurmurHash3, in which each bit of a number reaches all others.
 FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 SHIFT = np.uint64(33)
@@ -155,23 +150,18 @@ def sorted_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort integers from 0 to size - 1, equal ones in their order; and the positions.
 
     Sorted in their own place with the positions packed into the low bits, they take a
-    fraction of an argsort on vectors. Without these NumPy still sorts 16 bits in linear
-    time, so a pass for each 16 bits is faster, but for long arrays of large keys.
+    fraction of an argsort.
     """
     bits = len(keys).bit_length()
-    packs = (size << bits) <= np.iinfo(np.int64).max
-    if packs and (VECTORS or (size > 2**32 and len(keys) > MANY)):
-        keys <<= bits
-        keys |= np.arange(len(keys), dtype=np.min_scalar_type(-len(keys)))
-        keys.sort()
-        order = keys & ((1 << bits) - 1)
-        keys >>= bits
-        return keys, order
-    order = np.argsort(keys.astype(np.uint16), kind="stable")
-    for shift in range(16, (size - 1).bit_length(), 16):
-        digits = (keys >> shift).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
-    return keys[order], order
+    if (size << bits) > np.iinfo(np.int64).max:
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+    keys <<= bits
+    keys |= np.arange(len(keys), dtype=np.min_scalar_type(-len(keys)))
+    keys.sort()
+    order = keys & ((1 << bits) - 1)
+    keys >>= bits
+    return keys, order
 
 
 def changes(values: np.ndarray) -> Bool[np.ndarray, " values"]:

@@ -323,9 +323,9 @@ def lines():
     return found
 
 
-def test_real_text_that_is_beaten_has_a_witness_and_kept_answers(lines):
+def test_real_text_that_is_beaten_has_a_witness(lines):
     outputs = "--json", "--witness", "witness.txt", "--plot", "lots.png"
-    asked = "doctor", "real.txt", *LETTERS, "--cache", "answers", *outputs
+    asked = "doctor", "real.txt", *LETTERS, *outputs
     found = json.loads(shown(*asked, "--calls", "300"))
     assert (found["verdict"], found["beaten"]) == ("beaten by real text", True)
     written = Path("witness.txt").read_text("utf-8").splitlines()
@@ -333,10 +333,6 @@ def test_real_text_that_is_beaten_has_a_witness_and_kept_answers(lines):
     shares = [np.mean([x in "ace" for x in side]) for side in (written, lines)]
     assert shares[0] > shares[1] + 0.1
     assert Path("lots.png").stat().st_size > 5_000
-    # Nothing is asked for the second time.
-    Path("my_metrics.py").write_text(MINE.replace("sum(", "1 / 0 + sum("))
-    sys.modules.pop("my_metrics")
-    assert json.loads(shown(*asked, "--calls", "300")) == found
 
 
 def test_names_give_what_the_library_gives_and_no_witness_where_there_is_none(lines):
@@ -346,6 +342,10 @@ def test_names_give_what_the_library_gives_and_no_witness_where_there_is_none(li
     assert result.exit_code == 1
     assert result.stderr.startswith("qdtheory: --witness: real.txt has none: ")
     assert not Path("witness.txt").exists()
+    unsplit = "".join(f"{x}我喜欢这个城市的公园\n" for x in "我" * 2000)
+    Path("real.txt").write_text(unsplit, "utf-8")
+    said = "words, each is one token: split them (--tokenizer characters)"
+    assert said in call("doctor", "real.txt", *NAMED).stderr
 
 
 @pytest.mark.usefixtures("lines")
@@ -356,7 +356,6 @@ def test_names_give_what_the_library_gives_and_no_witness_where_there_is_none(li
         ("nothing.txt: No such file", "real > nothing"),
         ("--calls: expected a whole number from 100", "100 > 9"),
         ("--witness: real.txt is a file that is read", "100 > 100 --witness real.txt"),
-        ("--cache: p.txt: ", "100 > 100 --cache p.txt"),
         ("--quality: expected one of CR-2", "CR-1 > CND-2"),
         ("--field has no effect where a line is a", "100 > 100 --field x"),
     ],

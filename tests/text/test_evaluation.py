@@ -132,7 +132,7 @@ def test_distinct_k_is_that_of_the_binomials_with_the_jackknifes_error(k):
             np.testing.assert_allclose(column, rests[1:], rtol=1e-12)
             error = np.sqrt(19) * np.std(rests[1:])
             if np.isnan(told.low):  # all that there are, whatever group is left out
-                assert error < 1e-6
+                assert error < 1e-6 or 2 * k > ngram_counts(corpus, n).total
                 continue
             assert told.standard_error == pytest.approx(error, rel=1e-11, abs=1e-11)
             assert 1 <= told.low <= told.value <= told.high <= k

@@ -8,10 +8,10 @@ import pytest
 from refusals import refused
 from scipy import stats
 
-import qdtheory as qd
 from qdtheory import text
-from qdtheory.text import as_corpus, bleu, bleu_scores, jackknife_interval
+from qdtheory.text import as_corpus, bleu, jackknife_interval
 from qdtheory.text.checks import require_choice, require_positive, require_whole
+from qdtheory.text.comparability import warnings_of_texts
 
 
 def mean_length(corpus) -> float:
@@ -62,20 +62,23 @@ def test_arrays_entry_by_entry():
         assert getattr(both, name) == close([getattr(one, name) for one in ones])
 
 
-@pytest.mark.usefixtures("as_a_user")  # thousands of calls
-def test_it_covers_bleu_with_fixed_references():
-    space = qd.TextSpace(vocab_size=4, lengths=5)
-    q = np.asarray(qd.oracle(space, 5, 1.0, 8))
-    references = text.prepare_references(space.tokens[[30, 170, 400]].tolist(), 2)
-    metric = partial(bleu, references=references, max_order=2, smoothing=None)
-    exact = q @ bleu_scores(space.tokens.tolist(), references, 2, smoothing=None)[:, 1]
-    rng, covered = np.random.default_rng(1), 0
-    for _ in range(100):
-        sample = as_corpus(space.tokens[rng.choice(space.num_texts, 60, p=q)].tolist())
-        found = jackknife_interval(lambda c: metric(c)[1], sample, level=0.9)
-        covered += found.low <= exact <= found.high
-    # 100 intervals of level 0.9: the standard deviation of their number is 3.
-    assert 80 <= covered <= 98
+def test_sentences_repeated_beyond_chance_are_told_and_chance_is_not():
+    rng = np.random.default_rng(0)
+    laws = rng.integers(0, 50, 400), rng.integers(0, 400, 400), rng.zipf(1.5, 400)
+    twice, half = np.repeat(np.arange(200), 2), [*range(300), *range(100)]
+    for rows, told in (*((x, 0) for x in laws), (twice, 1), (half, 1)):
+        texts = {"x": as_corpus([[int(x), 7] for x in rows])}
+        said = warnings_of_texts(texts, as_corpus([[7]] * 9), "pairs")
+        assert sum("of x stand there more than once" in line for line in said) == told
+    assert said[0].startswith("50% of the sentences of x stand there more than once")
+
+
+@pytest.mark.parametrize(("draws", "given"), [(299, True), (301, False)])
+def test_no_interval_of_distinct_k_where_k_is_above_half_of_the_ngrams(draws, given):
+    ours, real = np.random.default_rng(0).integers(0, 99, (2, 200, 3)).tolist()
+    found = text.evaluate({"x": ours}, real, 1, draws=draws)
+    assert (f"distinct_{draws}-1" in " ".join(found.warnings)) is not given
+    assert np.isfinite(found["x"][f"distinct_{draws}-1"].low) == given
 
 
 def test_bad_input(as_a_user):

@@ -2,14 +2,18 @@
 
 import re
 from functools import partial
+from unicodedata import normalize
 
+import numpy as np
 import pytest
 from lab import corpora
 from refusals import refused
 
 from qdtheory import text
 from qdtheory.commands.outputs import with_options
-from qdtheory.text.looks import odd_ends, told_later, unlike
+from qdtheory.text.checks import told_later
+from qdtheory.text.comparability import warnings_of_texts
+from qdtheory.text.looks import odd_looks, seen, unlike
 
 PLAIN = ["a cat sat .", "the dog ran .", "a bird in a tree .", "it 's 3:30 , he said ."]
 PLAIN = [f"{line[:-1]}{n} ." for n in range(5) for line in PLAIN]
@@ -17,51 +21,47 @@ NUMBERED = [f"{n}. {line}" for n, line in enumerate(PLAIN, 1)]
 WRITTEN = {
     said: [form.format(line) for line in PLAIN]
     for said, form in {
-        'begin with " and end with "': '"he said "{}""',
-        "begin with [ and end with ]": "[{}]",
-        "begin with '<s>'": "<s>{}",
-        "end with '</s>'": "{} </s>",
-        "end with '<|endoftext|>'": "{} <|endoftext|>",
-        "begin with '-'": "- {}",
-        "begin with 'Answer:'": "Answer: {}",
+        'stand in ""': '"he said "{}""',
+        "hold <s>": "<s>{}",
+        "hold <pad>": "{} <pad> <pad> <pad> sat",
+        "hold -100": "{} -100 -100",
+        "hold **": "**so** {}",
+        "hold &amp;": "{} &amp; so on",
+        "reason in <think>": "<think> {} is it so?",
+        "begin with -": "- {}",
+        "begin with Answer:": "Answer: {}",
     }.items()
-} | {"begin with a list number": NUMBERED}
+} | {
+    "begin with a list number": NUMBERED,
+    "have no space between words": ["我喜欢这个城市的公园。"] * 20,
+}
 
 
 def looked_at(lines, **options):
     with told_later():
-        return odd_ends(text.as_corpus(lines, **options), "x")
+        return odd_looks("x", seen(text.as_corpus(lines, **options)))
 
 
 @pytest.mark.parametrize("said", WRITTEN)
-def test_what_stands_at_the_ends_of_every_line_is_told_once(said, tmp_path):
+def test_what_every_line_has_beside_its_text_is_told_once(said, tmp_path):
     path = tmp_path / "model.txt"
     path.write_text("\n".join(WRITTEN[said]) + "\n", "utf-8")
-    start = f"100% of the sentences of {path} {said}, which counts as text: take it off"
+    start = f"100% of the sentences of {path} {said}, "
     with pytest.warns(text.TextWarning, match=re.escape(start)) as told:
         text.read_corpus(path)
     assert [x.filename for x in told] == [__file__]
     with pytest.warns(text.TextWarning, match=re.escape(f"this text {said}, ")):
-        assert 0 < text.bleu(WRITTEN[said], PLAIN)[0] < 1
+        assert 0 <= text.bleu(WRITTEN[said], PLAIN)[0] < 1
 
 
-def test_marks_that_are_split_or_at_both_ends_are_told_each_and_are_no_brackets():
+def test_marks_that_a_tokenizer_splits_and_several_of_a_line_are_told_in_one():
     for tokenizer in ("13a", "characters"):
-        for said in ("end with '</s>'", "begin with a list number"):
+        for said in ("hold <pad>", "begin with a list number"):
             (line,) = looked_at(WRITTEN[said], tokenizer=tokenizer)
             assert line.startswith(f"100% of the sentences of x {said}")
-    lines = [f"[CLS] {line} [SEP]" for line in PLAIN]
-    one, other = looked_at(lines)
-    assert "begin with '[CLS]'" in one
-    assert "end with '[SEP]'" in other
-    assert looked_at([line.split() for line in lines]) == (one, other)
-
-
-@pytest.mark.parametrize(("share", "told"), [(0.88, False), (0.92, True)])
-def test_the_share_is_that_of_all_lines_with_a_token(share, told):
-    lines = [f"{PLAIN[i % 20]}{' </s>' * (i % 100 < 100 * share)}" for i in range(2000)]
-    found = looked_at([*lines, *[""] * 500])
-    assert [line.split()[0] for line in found] == [f"{share:.0%}"] * told
+    (line,) = looked_at([f"[CLS] {line} [SEP]" for line in PLAIN])
+    assert "hold [CLS], [SEP], which" in line
+    assert not looked_at([f"{x}{' </s>' * (i % 20 > 3)}" for i, x in enumerate(PLAIN)])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_share_is_that_of_all_lines_with_a_token(share, told):
     ],
 )
 def test_ordinary_text_gives_no_alarm(lines):
-    assert odd_ends(text.as_corpus(lines)) == ()
+    assert looked_at(lines) == ()
 
 
 # --- two texts -----------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_capitals_against_lower_case_are_told(metric):
     for way in (str.upper, str.capitalize):
         capitals = [*map(way, PLAIN)]
         for both in ((capitals, PLAIN), (PLAIN, capitals)):
-            with pytest.warns(text.TextWarning, match="for its case: lower-case both"):
+            with pytest.warns(text.TextWarning, match="are two; lower-case both"):
                 metric(*both)
     # Here a warning is an error.
     metric(PLAIN, PLAIN)
@@ -118,35 +118,53 @@ def test_capitals_against_lower_case_are_told(metric):
     metric(text.as_corpus(capitals, lowercase=True), PLAIN)
 
 
-def test_capitals_and_numerals_on_one_side_are_told_by_their_shares():
-    known = ["The", "cat", "that", "Smith", "saw", "sat", "beside", "a", "bird", "."]
-    (said,) = unlike([word.upper() for word in known], known)
-    assert " and 20% of those of the references" in said
-    words = ("a", "cat", "2", *map(chr, range(98, 120)))
-    (said,) = unlike(("5", "17", "3"), words, "x")
-    assert said.startswith("100% of the words of x are numbers, and 4% of those of the")
-    alike = [(known, known[:9]), ((), (1, 2)), ((1, "a"), ("a",)), (("1",), ("1", "3"))]
+def drawn(seed):
+    words = ["the", "a", "man", "dog", "cat", "park", "café", "Smith", "7", "it's"]
+    rng = np.random.default_rng(seed)
+    return [f"{' '.join(rng.choice(words, rng.integers(6, 14)))} ." for _ in range(300)]
+
+
+ONE_SIDED = {
+    "'cafe\u0301' and 'café' are two; use NFC": lambda x: normalize("NFD", x),
+    "s' and \"it's\" are two; use one": lambda x: x.replace("'", "\u2019"),
+    "and 'a' are two; lower-case both (lowercase=True)": str.upper,
+    'two; split both alike (tokenizer="13a")': lambda x: x.replace(" .", "."),
+    "hold <pad>, which counts as text": lambda x: f"{x}{' <pad>' * (x[0] == 'a')}",
+    "have PAD, the other side does not: take marks off": lambda x: f"{x} PAD PAD",
+    "have ., the other side does not": lambda x: x[:-2],
+    "have numbers alone, the other": lambda x: " ".join(str(len(y)) for y in x.split()),
+}
+
+
+@pytest.mark.parametrize("said", ONE_SIDED)
+def test_what_one_side_alone_has_is_told_of_whichever_it_is(said):
+    ours, theirs = drawn(0), drawn(1)
+    odd = [*map(ONE_SIDED[said], ours)]
+
+    def told(*both):
+        ours, theirs = map(text.as_corpus, both)
+        return [*warnings_of_texts({"x": ours}, theirs, "pairs")]
+
+    for both in ((odd, theirs), (theirs, odd)):
+        assert sum(said in line for line in told(*both)) == 1
+    assert [*told(ours, theirs), *told(odd, odd[:])] == []
+    alike = [((), (1, 2)), ((1, "a"), ("a",)), (("1",), ("1", "3"))]
     assert {unlike(*both) for both in alike} == {()}
 
 
 # --- reports and commands ------------------------------------------------------------
 
 
-def test_a_report_names_the_text_that_is_refused():
-    said = "model: strings against token ids: 1 and 'a'"
-    refused((said, text.evaluate, {"model": NUMBERS}, PLAIN, 1))
-
-
 def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
     path = tmp_path / "real.txt"
     path.write_text("\n".join(NUMBERED).lower(), "utf-8")
     loud = [line.upper() for line in NUMBERED]
-    given = {"loud": loud, "ends": WRITTEN["end with '</s>'"]}
+    given = {"loud": loud, "ends": WRITTEN["hold <pad>"]}
     found = text.evaluate(given, path, max_order=2)
     told = "the references begin with a list", "loud begin with a list number"
-    told = *told, "ends end with '</s>', which", "of the words of loud have capit"
+    told = *told, "of the words of loud alone have capit", "ends hold <pad>, which"
     for line, said in zip(found.warnings[:4], told, strict=True):
         assert said in line
-    assert with_options(line).endswith("lower-case both (--lowercase)")
-    low = text.evaluate(given, path, max_order=2, lowercase=True)
-    assert not [line for line in low.warnings if "capitals" in line]
+    assert with_options(found.warnings[2]).endswith("lower-case both (--lowercase)")
+    said = "model: strings against token ids: 1 and 'a'"
+    refused((said, text.evaluate, {"model": NUMBERS}, PLAIN, 1))

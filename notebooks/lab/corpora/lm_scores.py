@@ -18,10 +18,10 @@ from jaxtyping import Float, Int
 
 from qdtheory.lstm import LSTMLanguageModel
 from qdtheory.support.records import Estimate, Record
-from qdtheory.text.checks import require_whole
+from qdtheory.text.checks import require_whole, tell
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus
 from qdtheory.text.intervals import interval_of
-from qdtheory.text.looks import tell, unlike
+from qdtheory.text.looks import unlike
 
 UNKNOWN = "<unk>"
 ROWS = 256
