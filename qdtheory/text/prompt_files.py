@@ -81,7 +81,8 @@ def _by_prompt(
     found: dict[str, Any] = {}
     times: Counter[str] = Counter()
     with opened_rows(file) as (form, rows):
-        if form in ("sentences", "strings"):
+        plain = form in ("sentences", "strings")
+        if plain and next(rows, None) is not None:
             raise ValueError(
                 f"{name}: expected a JSON object on each line, or a table, of prompts "
                 "and outputs, got lines of text"

@@ -63,10 +63,11 @@ def grams(
         yield rows @ rows.T
 
 
-def sight(found: Sequence[Gram], sizes: Sequence[int]) -> tuple[bool, bool]:
+def sight(found: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[bool, bool]:
     """Whether a kernel sees some output at all, and some that is like another text."""
     own = [gram[:size] for gram, size in zip(found, sizes)]
-    return any(x.any() for x in own), any(x.sum() > np.trace(x) + ROUNDING for x in own)
+    alike = any(bool(x.sum() > np.trace(x) + ROUNDING) for x in own)
+    return any(bool(x.any()) for x in own), alike
 
 
 def require_sight(kernel: Kernel, sees: bool) -> None:

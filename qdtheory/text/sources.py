@@ -227,10 +227,9 @@ def _of_lines(lines: Iterable[str], path: str, kind: type) -> Iterator[Row]:
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            hint = "; mend or remove this line, which is none"
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
-                f"{line.strip():.40}{hint}"
+                f"{line.strip():.40}; mend or remove this line"
             )
         yield where, record
 
@@ -245,10 +244,10 @@ def _values(text: str, path: str, asked: bool) -> list[Any] | None:
     except (ValueError, RecursionError) as error:
         if not asked:
             return None
-        line = getattr(error, "lineno", 1)
+        line, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
         raise ValueError(
             f"{path}, line {line}: expected a JSON object on each line, or one JSON "
-            f"document, which ends or breaks here: {error}"
+            f"document, which breaks or ends here: {why}"
         ) from None
     return found
 

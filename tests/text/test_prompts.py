@@ -39,7 +39,7 @@ def similar(kernel, one, other):
 def by_loops(kernel, outputs, references):
     near = np.mean([similar(kernel, x, z) for x in outputs for z in references])
     own = np.mean([similar(kernel, *pair) for pair in permutations(outputs, 2)])
-    return near, -own, 2 * near - own
+    return 2 * near - own, near, -own
 
 
 def prompts(seed, numbers, longest=7):
@@ -55,10 +55,11 @@ def prompts(seed, numbers, longest=7):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scores_are_those_of_loops_over_pairs(kernel):
     outputs, references = prompts(0, [2, 3, 5, 8]), prompts(1, [1, 4, 2, 1])
+    outputs = [[*x[1:], "a b b c"] for x in outputs]  # which every kernel sees
     report = text.evaluate_prompts(outputs, references, [kernel])
     expected = [by_loops(kernel, *x) for x in zip(outputs, references)]
     one = [text.kernel_score(*x, kernel) for x in zip(outputs, references)]
-    found = [[x.quality, x.diversity, x.score] for x in one]
+    found = [[x.score, x.quality, x.diversity] for x in one]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(report.scores["outputs"].T, expected, atol=1e-12)
     means = [report["outputs"][metric].value for metric in report.metrics]
@@ -125,8 +126,9 @@ def test_a_function_is_asked_for_all_texts_of_a_prompt_in_lists_of_its_own():
         return gram
 
     both = text.evaluate_prompts([OURS] * 2, [REAL] * 2, [same, "exact match"])
-    assert both.metrics[0] == "same quality"
-    np.testing.assert_array_equal(*np.split(both.scores["outputs"], 2))
+    assert both.metrics[0] == "same score"
+    scores = both.scores["outputs"]
+    np.testing.assert_array_equal(scores[::2], scores[1::2])
 
 
 def test_weights_of_an_indefinite_kernel_are_shown():
@@ -262,7 +264,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         (f"{second}: other references of 'How?' than one", read(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
         ("missing: 'A', 'B', 'C' and 2 more", read("five.jsonl", "one.jsonl")),
-        (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
+        (f"{twice} 4: prompt 'Why?' again, as in {twice} 1;", read("twice.jsonl")),
         ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
         ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
     )
@@ -307,7 +309,7 @@ def report():
 
 def test_the_test_is_a_paired_t_test(report):
     found = report.compare("P", "sharper", "exact match")
-    one, other = (report.scores[name][2] for name in ("P", "sharper"))
+    one, other = (report.scores[name][0] for name in ("P", "sharper"))
     expected = stats.ttest_rel(one, other)
     assert found.p_value == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval(0.95)
@@ -330,24 +332,36 @@ def test_scores_that_are_equal_but_for_rounding_tell_nothing_and_are_both_the_hi
         for test in report.comparisons:
             assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
             assert test.closer is None
-            assert np.isinf(test.plan()[5].apart)
-        assert [row[-1][1] for row in report.cells().values()] == ["*", "*"]
+            assert test.plan() == {}
+        assert [row[0][1] for row in report.cells().values()] == ["*", "*"]
     # Scores that are 0 but for rounding.
     halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
     near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
     assert near.compare("a", "b").p_value == 1
 
 
-def test_one_difference_for_all_prompts_tells_nothing():
+@pytest.mark.parametrize(("pairs", "closer"), [(1, None), (3, "a"), (99, "a")])
+def test_one_difference_for_all_prompts_is_told_by_the_sign_test(pairs, closer):
     """Also one that only rounding varies: of 1/7 in different sums."""
-    real = [["a b c d e f g"], ["p q r s t u v"]] * 3
-    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * 6}
+    real = [["a b c d e f g"], ["p q r s t u v"]] * pairs
+    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * len(real)}
     for kernel in ("exact match", "1-grams"):
         found = text.evaluate_prompts(sides, real, kernel).compare("a", "b")
         assert found.difference.value > 0.1
-        assert np.isnan([found.p_value, found.effect]).all()
-        assert found.closer is None
-        assert str(found).startswith("Nothing is told of a and b by")
+        signs = stats.binomtest(len(real), len(real)).pvalue
+        assert found.p_value == pytest.approx(signs)
+        assert (found.closer, found.plan()) == (closer, {})
+        said = "p < 1e-11" if pairs == 99 else f"p = {signs:.2g}"
+        assert str(found).endswith(f"prompts, {said} by the sign test.")
+
+
+def test_no_p_value_is_0():
+    """Of 999 prompts that differ by the same, and one that does not."""
+    ours, real = [["y", "y"]] * 1000, [["y"]] * 1000
+    sides = {"a": ours, "b": [["n", "m"]] * 999 + [["y", "m"]]}
+    found = text.evaluate_prompts(sides, real, "exact match").compare("a", "b")
+    assert 0 < found.p_value < 1e-300
+    assert "p < 1e-11;" in str(found)
 
 
 def test_variances_within_a_prompt_are_unbiased():
@@ -424,7 +438,7 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
 def test_every_format_holds_the_same_numbers(report):
     rows, told = [*csv.DictReader(report.to_csv().splitlines())], report._plain()
     assert told == json.loads(report.to_json())
-    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][-1]]
+    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][1]]
     for row, line in zip(rows, report.to_frame().to_dict("records")):
         name, metric = row["candidate"], row["metric"]
         value = report[name][metric].value
