@@ -106,9 +106,10 @@ def fields_of(field: str | None, most: int) -> list[str]:
     """The names in --field, at most so many."""
     names = [name.strip() for name in field.split(",")] if field else []
     if len(names) > most or not all(names):
-        wanted = ("one name", "two names at most: the text's, the references'")
-        of_prompts = "three names at most: prompt,outputs,references"
-        wanted = (*wanted, of_prompts)[most - 1]
+        known = (
+            ("text", "references") if most < 3 else ("prompt", "outputs", "references")
+        )
+        wanted = f"{most} name{'s' * (most > 1)} at most: {','.join(known[:most])}"
         fail(f"--field {field}: expected {wanted}")
     return names
 
