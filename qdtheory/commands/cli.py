@@ -36,9 +36,7 @@ class Commands(TyperGroup):
         try:
             with warnings.catch_warnings():  # which are said in a line
                 warnings.simplefilter("always", FieldWarning)
-                warnings.showwarning = lambda said, *_: complain(
-                    with_options(f"{said}")
-                )
+                warnings.showwarning = lambda x, *_: complain(with_options(str(x)))
                 status = super().main(*args, **options | {"standalone_mode": False})
         except UsageError as error:
             path = error.ctx.command_path if error.ctx else "qdtheory"

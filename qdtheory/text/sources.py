@@ -474,6 +474,8 @@ def _parquet_files(root: Path, name: str) -> list[Path]:
 def _files_of_dataset(root: Path, name: str) -> list[Path]:
     try:
         state = json.loads((root / "state.json").read_text("utf-8"))
+        if state.get("_indices_data_files"):  # a selection, of old versions
+            raise KeyError
         return [root / entry["filename"] for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(

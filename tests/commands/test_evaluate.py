@@ -302,11 +302,11 @@ BAD = [
     (f"{OF_TWO} --compare a.txt a.txt", "--compare: expected two of the candidates a"),
     (f"{OF_TWO} --compare a.txt b.txt --format csv",
      "--compare has no effect with --format csv; leave it out"),
-    (f"{OF_TWO} --field x,y,z", "--field x,y,z: expected 2 names at most"),
+    (f"{OF_TWO} --field x,y,z", "--field x,y,z: expected names between commas, at m"),
     (f"{NEAR} --compare far.jsonl near.jsonl", "no candidate is called 'far.jsonl'"),
     *((f"{NEAR} {x}", f"{x.split()[0]} has no effect with --prompts")
       for x in NO_EFFECT.split("|")),
-    (f"{NEAR} --fields a,b,c,d", "--field a,b,c,d: expected 3 names at most"),
+    (f"{NEAR} --fields a,b,c,d", "--field a,b,c,d: expected names between com"),
     (f"{NEAR} -m CND", "kernel: CND is not known; take exact match, 1-grams"),
     (f"{NEAR} --kernel own_kernels:distance",
      "near.jsonl, prompt 'Question 0?': kernel distance is indefinite"),

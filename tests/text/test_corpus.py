@@ -449,6 +449,7 @@ BAD = [
     (with_file(SHARD, None), TEXT, BROKEN),
     *((with_file(SHARD, size), TEXT, BROKEN) for size in (60, -2000)),
     *((with_file("state.json", x), TEXT, STATE) for x in (b"{", b'{"_data_files": 1}')),
+    (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, STATE),
     (lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]), TEXT, ROW_5),
     (lambda path: Files((written(" ")(path), path)), {}, "x, .*x, line 1: no line has"),
 ]  # fmt: skip
