@@ -110,8 +110,8 @@ def evaluate(
     candidates come first, or after -i. The last line, the signature, names each
     choice that changes a number, to be printed beside the numbers.
 
-    With --prompts each line is a JSON object of prompt, outputs and references:
-    at least two samples of the model and one human answer, in lists. Fair kernel
+    With --prompts a row is a prompt, its outputs and references, or one output:
+    at least two samples of the model a prompt, and human answers if there are. Fair kernel
     scores of candidates with the same prompts, and t-tests over prompts.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
