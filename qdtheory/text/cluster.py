@@ -22,6 +22,7 @@ import numpy as np
 
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.support.packages import required
+from qdtheory.text import sources
 from qdtheory.text.containers import splitter
 from qdtheory.text.corpus import (
     Corpus,
@@ -53,14 +54,6 @@ from qdtheory.text.partial_sums import (
     merge_blocks,
     merge_matches,
     merge_totals,
-)
-from qdtheory.text.sources import (
-    Form,
-    form_by_line,
-    is_file,
-    opened,
-    rows_in,
-    sentences,
 )
 
 # More tasks than threads, so that no thread waits long for the last.
@@ -184,7 +177,7 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
     """
     tokenizer, lowercase = settings["tokenizer"], settings["lowercase"]
     splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
-    if not is_file(texts):
+    if not sources.is_file(texts):
         corpus = as_corpus(
             texts, settings["empty"], tokenizer, lowercase, settings["field"]
         )
@@ -208,7 +201,7 @@ def _sent(client: Any, corpus: Corpus) -> list[Any]:
 
 def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     """Futures of the slices of a file."""
-    form = form_by_line(path, settings["field"])
+    form = sources.form_by_line(path, settings["field"])
     if form is None:
         return [client.submit(_file, path, settings, pure=False)]
     total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
@@ -223,7 +216,7 @@ def _same(corpus: Corpus) -> Corpus:
 
 
 def _block(
-    path: str | PathLike[str], start: int, size: int, form: Form, settings: dict
+    path: str | PathLike[str], start: int, size: int, form: sources.Form, settings: dict
 ) -> Corpus:
     """Read the lines that begin in a block of a file."""
     from fsspec.utils import read_block  # pyright: ignore[reportMissingImports]
@@ -231,12 +224,14 @@ def _block(
     with open(path, "rb") as file:
         block = BytesIO(read_block(file, start, size, b"\n"))
     name = f"{name_of(path)}, from byte {start:,}" if start else name_of(path)
-    rows = rows_in(form, lines(block, name), name)
-    return _corpus_of(sentences(form, rows, name, settings["field"]), **settings)
+    rows = sources.rows_in(form, lines(block, name), name)
+    return _corpus_of(
+        sources.sentences(form, rows, name, settings["field"]), **settings
+    )
 
 
 def _file(file: File, settings: dict) -> Corpus:
-    with opened(file, settings["field"], bounded=False) as texts:
+    with sources.opened(file, settings["field"], bounded=False) as texts:
         return _corpus_of(texts, **settings)
 
 

@@ -1,7 +1,6 @@
 """Files of prompts: rows with a prompt, its outputs or one of them, and references."""
 
 import json
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -79,7 +78,6 @@ def _by_prompt(
     """The place of each prompt in a file, its outputs and its references."""
     name, names = name_of(file), ()
     found: dict[str, Any] = {}
-    times: Counter[str] = Counter()
     with opened_rows(file) as (form, rows):
         plain = form in ("sentences", "strings")
         if plain and next(rows, None) is not None:
@@ -99,10 +97,10 @@ def _by_prompt(
                 for x, role in zip(sides, FIELDS[1:])
             ]
             by = [x for k, x in row.items() if "filter" in k and isinstance(x, str)]
-            times[key] += 1
-            first, *before, other = found.setdefault(key, (at, *each, by))
-            if times[key] == 1:
+            if key not in found:
+                found[key] = at, *each, by
                 continue
+            first, *before, other = found[key]
             again = f"{at}: prompt {short(key)} again, as in {first}"
             if by != other:
                 one = json.dumps((other or by)[0])
@@ -112,7 +110,7 @@ def _by_prompt(
                 )
             # A row has one output of the prompt; or one reference, if no outputs.
             (grown, more), same = [*zip(before, each)][:: 1 if sides[0] else -1]
-            if len(grown) >= times[key] or len(more) > 1 or same[0] != same[1]:
+            if len(more) > 1 or same[0] != same[1]:
                 raise ValueError(
                     f"{again}; expected all {FIELDS[1]} in one row, or one in each "
                     f"with the same {FIELDS[2]}"
@@ -131,31 +129,20 @@ def _names(
         raise ValueError(f"{name}: expected objects with a prompt, got {row!r:.40}")
     found: list[str | None] = []
     for role, called in enumerate(CALLED):
-        there = [x for x in called.split() if _has(row, x, role)]
-        if role < len(fields):
-            kept = role in needed or holds(row, fields[role])
-            found.append(fields[role] if kept else None)
-        elif there or role not in needed:
-            found.append(there[0] if there else None)
-        else:
+        asked = fields[role : role + 1] or called.split()
+        there = [x for x in asked if all(holds(row, y) for y in x.split("+"))]
+        if not there and role in needed:
             raise ValueError(
-                f"{name}: no field is called as {FIELDS[role]} are; name them "
+                f"{name}: no field of {FIELDS[role]}, such as {asked[0]!r}; name them "
                 f"(field={','.join(FIELDS)}); there are: {listed(row)}"
             )
+        found.append(there[0] if there else None)
     guessed = [x for x in found[len(fields) :] if x]
     if not {*guessed} <= {*FIELDS}:
         said = ", ".join(f"{x} from {y!r}" for x, y in zip(FIELDS, found) if y)
         given = [x or y for x, y in zip(found, FIELDS)][: 3 if found[-1] else 2]
         tell(f"{name}: {said} (field={','.join(given)})")
     return (*found,)
-
-
-def _has(row: dict, name: str, role: int) -> bool:
-    """Whether a row has a field that can have this role: outputs are texts."""
-    if not all(holds(row, x) for x in name.split("+")):
-        return False
-    texts = texts_of(cell(row, name, "")) if role == OUTPUTS else [""]
-    return all(isinstance(x, str) for x in texts)
 
 
 def _require_all(ours: Any, others: Any, name: str, other: str) -> None:

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from io import BytesIO
 from itertools import chain, islice
 from os import PathLike
@@ -88,9 +89,9 @@ def opened_rows(
     """
     name = name_of(file)
     if isinstance(file, str | PathLike) and os.path.isdir(file):
-        kind, read, paths = _of_folder(Path(file), name)
+        read, paths = _of_folder(Path(file), name)
         tables = [(shown(path), path) for path in paths]
-        yield "table", _of_tables(tables, name, kind, read, field, bounded)
+        yield "table", _of_tables(tables, name, read, field, bounded)
         return
     with streamed(file, bounded) as (head, held):
         if head.startswith(PARQUET):
@@ -98,9 +99,7 @@ def opened_rows(
                 held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
                 if bounded and len(held.getbuffer()) > MAX_BYTES:
                     raise too_large(name)
-            tables = [(name, held)]
-            kind = "a Parquet file"
-            yield "table", _of_tables(tables, name, kind, _parquet, field, bounded)
+            yield "table", _of_tables([(name, held)], name, _parquet, field, bounded)
             return
         rest = lines(held, name, bounded)
         first = [*islice(rest, SHOWN)]
@@ -375,29 +374,22 @@ def _string(record: Any, field: str, where: str) -> str:
 def _of_tables(
     tables: Sequence[tuple[str, Any]],
     name: str,
-    kind: str,
     read: Callable,
     field: str | None,
     bounded: bool,
 ) -> Iterator[Row]:
-    """Read the rows of files that Arrow reads; all are opened first, to fail early."""
-    with required(f"{name}: reading {kind}", "parquet"):
-        import pyarrow.parquet as _
-    chosen: dict[str, list[str]] = {}
-    for path, file in tables:
-        with read(file, path) as (names, _):
-            leads = (x for x in names if f"{field}.".startswith(f"{x}."))
-            chosen[path] = [*names] if field is None else [*leads]
-            if not chosen[path]:
-                raise ValueError(
-                    f"{path}: no field {field!r}; name the one that holds the sentence "
-                    f"(field=NAME); there are: {listed(names)}"
-                )
+    """Read the rows of files that Arrow reads, of the columns that are asked for."""
+    with required(f"{name}: reading columns", "parquet"):
+        import_module("pyarrow.parquet")
     size = 0
     for path, file in tables:
         row = 1
-        with read(file, path) as (_, batches):
-            for batch in batches(chosen[path]):
+        with read(file, path) as (names, batches):
+            leads = [x for x in names if not field or f"{field}.".startswith(f"{x}.")]
+            if not leads:
+                there = f"there are: {listed(names)}"
+                raise ValueError(f"{path}: no field {field!r} (field=NAME); {there}")
+            for batch in batches(leads):
                 for number, record in enumerate(batch.to_pylist(), row):
                     yield f"{path}, row {number}", record
                 row += len(batch)
@@ -441,11 +433,11 @@ def _unbroken(path: str, kind: str) -> Iterator[None]:
         raise ValueError(f"{path}: the {kind} file is broken: {error}") from None
 
 
-def _of_folder(root: Path, name: str) -> tuple[str, Callable, list[Path]]:
-    """What a folder holds, what reads its files, and these in their order."""
+def _of_folder(root: Path, name: str) -> tuple[Callable, list[Path]]:
+    """What reads the files of a folder, and these in their order."""
     if (root / "state.json").is_file():
-        return "a saved dataset", _arrow, _files_of_dataset(root, name)
-    return "a folder of Parquet files", _parquet, _parquet_files(root, name)
+        return _arrow, _files_of_dataset(root, name)
+    return _parquet, _parquet_files(root, name)
 
 
 def _parquet_files(root: Path, name: str) -> list[Path]:

@@ -389,10 +389,10 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         ("a table, of prompts and outputs, got lines of text", read, "a b\nc"),
         ("line 1: outputs: expected 2 or more, got 1; draw", read, log(*FIELDS, only,
          [(x, ys[:1], z) for x, ys, z in LOG])),
-        ("no field is called as outputs are; name them (field=prompt,outputs,referen"
-         "ces); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
+        ("no field of outputs, such as 'outputs'; name them (field=prompt,outputs,ref"
+         "erences); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
         ("expected objects with a prompt, got 'a'", read, '["a", "b"]'),
-        ("line 1: no field 'lost'; there are: p", partial(read,
+        ("no field of references, such as 'lost'; n", partial(read,
          fields=("prompt", "outputs", "lost")), lines(ROWS)),
     )  # fmt: skip
     strings = "expected a list of strings"
