@@ -111,8 +111,8 @@ def evaluate(
     choice that changes a number, to be printed beside the numbers.
 
     With --prompts a row is a prompt, its outputs and references, or one output:
-    at least two samples of the model a prompt, and human answers if there are. Fair kernel
-    scores of candidates with the same prompts, and t-tests over prompts.
+    at least two samples of the model a prompt, and human answers if there are.
+    Fair kernel scores of candidates with the same prompts, and tests over them.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
 
