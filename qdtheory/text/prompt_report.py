@@ -32,7 +32,7 @@ PLAN = (
     "Prompts that tell two apart, if they differ as here, with probability "
     f"{POWER}, by outputs a prompt:"
 )
-LONG = 30  # letters of a name in the plan
+LONG = 10  # letters of a name in the plan, its last
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
 SAID = "warnings", "conclusions", "methods", "signature"
@@ -280,13 +280,15 @@ class PromptReport(Record, Tabled):
             parts.append(table(slice(size, None)))
         if tests:
             several = len({(x.one, x.other) for x in tests}) > 1
-            names = [f"{x.one}, {x.other}: " * several + x.kernel for x in tests]
+            both = ((x.one, x.other) for x in tests)
+            ends = (", ".join(printable(x)[-LONG:] for x in names) for names in both)
+            names = [f"{x}: " * several + y.kernel for x, y in zip(ends, tests)]
             plans = [x.plan() for x in tests]
             columns = {
                 f"{k}": [(_told(plan.get(k)), "") for plan in plans]
                 for k in sorted({*chain(*plans)})
             }
-            parts += [PLAN, plain_table([*map(_shortened, names)], columns, width)]
+            parts += [PLAN, plain_table(names, columns, width)]
         parts.append(self.legend())
         if methods:
             parts += [*self.conclusions[-1:], self.methods]
@@ -364,10 +366,3 @@ def _noise(spread: Any, k: Any) -> float:
 
 def _told(size: SampleSize | None) -> str:
     return f"{size.apart:,.0f}" if size else ""
-
-
-def _shortened(name: str) -> str:
-    name = printable(name)
-    return (
-        name if len(name) <= LONG else f"{name[: LONG // 2]}…{name[-LONG // 2 + 1 :]}"
-    )
