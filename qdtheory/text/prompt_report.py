@@ -279,10 +279,10 @@ class PromptReport(Record, Tabled):
         if self._scored:
             parts.append(table(slice(size, None)))
         if tests:
-            several = len({(x.one, x.other) for x in tests}) > 1
-            both = ((x.one, x.other) for x in tests)
-            ends = (", ".join(printable(x)[-LONG:] for x in names) for names in both)
-            names = [f"{x}: " * several + y.kernel for x, y in zip(ends, tests)]
+            names = [
+                f"{printable(x.one)[-LONG:]}, {printable(x.other)[-LONG:]}: {x.kernel}"
+                for x in tests
+            ]
             plans = [x.plan() for x in tests]
             columns = {
                 f"{k}": [(_told(plan.get(k)), "") for plan in plans]
