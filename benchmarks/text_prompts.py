@@ -62,8 +62,9 @@ def speed() -> None:
         return [[" ".join(map(str, row)) for row in block] for block in rows.tolist()]
 
     ours, real = drawn(NUM_OUTPUTS), drawn(1)
-    time, _ = seconds(text.evaluate_prompts, ours, real, clock=process_time)
-    some = text.evaluate_prompts(ours[:FEW], real[:FEW])["outputs"]
+    kernels = "exact match", "1-grams", "2-grams"
+    time, _ = seconds(text.evaluate_prompts, ours, real, kernels, clock=process_time)
+    some = text.evaluate_prompts(ours[:FEW], real[:FEW], kernels)["outputs"]
     slow, expected = seconds(by_loops, ours[:FEW], real[:FEW], clock=process_time)
     found = [x.value for name, x in some.items() if name.endswith("score")]
     np.testing.assert_allclose(found, expected, atol=1e-12)

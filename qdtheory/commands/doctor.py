@@ -1,7 +1,6 @@
 """The command doctor: can real text beat real text in a pair of metrics?"""
 
 import re
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +44,6 @@ def doctor(
         Path | None, option("Write the sentences that beat real text.", "FILE")
     ] = None,
     field: inputs.FieldOption = None,
-    column: inputs.ColumnOption = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     as_json: inputs.AsJson = False,
@@ -64,11 +62,8 @@ def doctor(
     outputs.require_outputs({"--witness": witness, "--plot": plot}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
-    inputs.refuse_idle_choice([texts], field=field, column=column)
-    with warnings.catch_warnings(record=True, action="always") as told:
-        real = inputs.read_text(texts, field=field, column=column, **settings)
-    for warning in told:
-        outputs.complain(outputs.with_options(str(warning.message)))
+    inputs.refuse_idle_choice([texts], field)
+    real = inputs.read_text(texts, field=field, **settings)
     from qdtheory.text.doctor import doctor as diagnose
 
     calls = calls or NUM_CALLS

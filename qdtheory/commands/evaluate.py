@@ -66,7 +66,6 @@ def evaluate(
         defaults.Empty, option("Lines without a token: score them, or skip them.")
     ] = "keep",
     field: inputs.FieldOption = None,
-    column: inputs.ColumnOption = None,
     reference_field: Annotated[
         str | None, option("Field or column of the references, if another.", "NAME")
     ] = None,
@@ -94,13 +93,6 @@ def evaluate(
     prompts: Annotated[
         bool, flag("--prompts", "Several outputs for each prompt, see above.")
     ] = False,
-    kernel: Annotated[
-        list[str] | None,
-        option("With --prompts: exact match, 2-grams, MODULE:FUNCTION.", "NAME"),
-    ] = None,
-    fields: Annotated[
-        str | None, option("With --prompts: names of the three fields.", "NAMES")
-    ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
@@ -118,9 +110,9 @@ def evaluate(
     candidates come first, or after -i. The last line, the signature, names each
     choice that changes a number, to be printed beside the numbers.
 
-    With --prompts each line is a JSON object of prompt, outputs and references:
-    at least two samples of the model and one human answer, in lists. Fair kernel
-    scores of candidates with the same prompts, and t-tests over prompts.
+    With --prompts a row is a prompt, its outputs and references, or one output:
+    at least two samples of the model a prompt, and human answers if there are.
+    Fair kernel scores of candidates with the same prompts, and tests over them.
 
     Example: qdtheory evaluate model.txt other.txt.gz --references test.txt
 
@@ -134,20 +126,20 @@ def evaluate(
     require_outputs(outputs, *candidates, *(references or []))
     if prompts:
         return evaluate_prompts(context, form)
-    inputs.refuse_idle("without --prompts", kernel=kernel, fields=fields)
     if references is None:
         fail("Missing option '--references'; see qdtheory evaluate --help")
     _require_compared(compare, candidates, form)
     _require_metrics(metrics, max_order, draws)
+    field, of_real, *_ = [*inputs.fields_of(field, 2), None, None]
+    reference_field = of_real or reference_field
     shared = candidates if reference_field else [*candidates, *references]
-    inputs.refuse_idle_choice(shared, field=field, column=column)
-    inputs.refuse_idle_choice(references, reference_field=reference_field)
-    from qdtheory.text.checks import told_later
+    inputs.refuse_idle_choice(shared, field)
     from qdtheory.text.evaluation import corpora, counted, planned
+    from qdtheory.text.looks import told_later
 
     given = {shown(path): _file(path) for path in candidates}
     real, name = Files(map(_file, references)), ", ".join(map(shown, references))
-    where = field, column, reference_field
+    where = field, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings: Any = {"max_order": max_order, "estimator": estimator, "draws": draws}
     settings["smoothing"] = None if smoothing == "none" else smoothing

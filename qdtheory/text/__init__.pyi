@@ -15,6 +15,7 @@ from .corpus import (
 from .diagnosis import Diagnosis as Diagnosis
 from .doctor import doctor as doctor
 from .evaluation import evaluate as evaluate
+from .files import FieldWarning as FieldWarning
 from .intervals import jackknife_interval as jackknife_interval
 from .ngrams import (
     NgramCounts as NgramCounts,

@@ -22,6 +22,7 @@ import numpy as np
 
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.support.packages import required
+from qdtheory.text import sources
 from qdtheory.text.containers import splitter
 from qdtheory.text.corpus import (
     Corpus,
@@ -54,7 +55,6 @@ from qdtheory.text.partial_sums import (
     merge_matches,
     merge_totals,
 )
-from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
 
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2
@@ -177,9 +177,9 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
     """
     tokenizer, lowercase = settings["tokenizer"], settings["lowercase"]
     splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
-    if not is_file(texts):
+    if not sources.is_file(texts):
         corpus = as_corpus(
-            texts, settings["empty"], tokenizer, lowercase, settings["column"]
+            texts, settings["empty"], tokenizer, lowercase, settings["field"]
         )
         return SlicedCorpus(client, _sent(client, corpus))
     found: list[Any] = []
@@ -201,7 +201,7 @@ def _sent(client: Any, corpus: Corpus) -> list[Any]:
 
 def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     """Futures of the slices of a file."""
-    form = form_by_line(path, settings["field"], settings["column"])
+    form = sources.form_by_line(path, settings["field"])
     if form is None:
         return [client.submit(_file, path, settings, pure=False)]
     total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
@@ -216,7 +216,7 @@ def _same(corpus: Corpus) -> Corpus:
 
 
 def _block(
-    path: str | PathLike[str], start: int, size: int, form: Form, settings: dict
+    path: str | PathLike[str], start: int, size: int, form: sources.Form, settings: dict
 ) -> Corpus:
     """Read the lines that begin in a block of a file."""
     from fsspec.utils import read_block  # pyright: ignore[reportMissingImports]
@@ -224,17 +224,18 @@ def _block(
     with open(path, "rb") as file:
         block = BytesIO(read_block(file, start, size, b"\n"))
     name = f"{name_of(path)}, from byte {start:,}" if start else name_of(path)
-    where = settings["field"], settings["column"]
-    return _corpus_of(in_form(form, lines(block, name), name, *where), **settings)
+    rows = sources.rows_in(form, lines(block, name), name)
+    return _corpus_of(
+        sources.sentences(form, rows, name, settings["field"]), **settings
+    )
 
 
 def _file(file: File, settings: dict) -> Corpus:
-    where = settings["field"], settings["column"]
-    with opened(file, *where, bounded=False) as texts:
+    with sources.opened(file, settings["field"], bounded=False) as texts:
         return _corpus_of(texts, **settings)
 
 
-def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
+def _corpus_of(texts, tokenizer, lowercase, empty, field) -> Corpus:
     corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
     bounds = corpus.vocab_size, corpus.num_tokens
     tokens, offsets = (  # in as few bytes as hold them

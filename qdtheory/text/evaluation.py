@@ -113,7 +113,6 @@ def evaluate(
     scheduler: Any = None,
     *,
     field: str | None = None,
-    column: str | None = None,
     reference_field: str | None = None,
     draws: int | None = None,
 ) -> Report:
@@ -152,9 +151,9 @@ def evaluate(
         scheduler: who counts: None, this process; a number of processes to start here;
             or the address of a Dask scheduler, or a `distributed.Client`, whose workers
             see the files under the same names.
-        field: for JSON Lines, the field of the sentence, see `read_corpus`.
-        column: for tables and datasets, the column of the sentence.
-        reference_field: the field or column of the references, if it is another.
+        field: of JSON, tables and datasets, the field of the sentence, see
+            `read_corpus`.
+        reference_field: that of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
 
@@ -178,7 +177,7 @@ def evaluate(
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
     """
-    where = field, column, reference_field
+    where = field, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings = max_order, smoothing, estimator, level, empty, draws
     with corpora(candidates, references, *where, scheduler, step, **how) as texts:
@@ -194,15 +193,12 @@ def corpora(
     candidates: Any,
     references: Any,
     field: str | None,
-    column: str | None,
     reference_field: str | None,
     scheduler: Any,
     step: Callable[[str], None],
     **how: Any,
 ) -> Iterator[tuple[dict[str, Sample], Sample]]:
     """Read texts as corpora, candidates by name, here or on workers."""
-    # One name for both, as only one of the two applies to a file: JSON has fields.
-    of_real = (reference_field, reference_field) if reference_field else (field, column)
     with ExitStack() as stack:
         read = partial(_here, **how)
         if scheduler is not None:
@@ -212,26 +208,24 @@ def corpora(
             client = stack.enter_context(connected(scheduler))
             read = partial(on_workers, client, **how)
 
-        def sample(name: str, texts: Any, field: Any, column: Any) -> Any:
+        def sample(name: str, texts: Any, field: Any) -> Any:
             if not is_file(texts):
                 with naming(name):  # errors of files begin with the file's name
-                    return read(texts, field=None, column=column)
+                    return read(texts, field=field)
             if isinstance(texts, str) and not os.path.exists(texts):
                 raise FileNotFoundError(
                     2, "no such file or folder; texts themselves go in a list", texts
                 )
             step(f"Reading {name_of(texts)}")
-            return read(texts, field=field, column=column)
+            return read(texts, field=field)
 
-        real = sample("references", references, *of_real)
+        real = sample("references", references, reference_field or field)
         each = _by_name(candidates).items()
-        yield {name: sample(name, texts, field, column) for name, texts in each}, real
+        yield {name: sample(name, texts, field) for name, texts in each}, real
 
 
-def _here(texts: Any, field: Any, column: Any, **how: Any) -> Corpus:
-    if is_file(texts):
-        return read_corpus(texts, field=field, column=column, **how)
-    return as_corpus(texts, column=column, **how)
+def _here(texts: Any, **how: Any) -> Corpus:
+    return read_corpus(texts, **how) if is_file(texts) else as_corpus(texts, **how)
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
