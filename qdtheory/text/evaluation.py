@@ -123,8 +123,8 @@ def evaluate(
 
     An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
     and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
-    not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
-    brevity penalty, and a sentence for MS-Jaccard.
+    not affect CR, NRR, CND and distinct. In the references it is a sentence for
+    MS-Jaccard, and no length for BLEU's brevity penalty.
 
     Texts may be in memory, in any container of `as_corpus`, or in a file or folder that
     `read_corpus` reads. On workers, files may have any size. They give the numbers of
