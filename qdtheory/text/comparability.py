@@ -32,7 +32,7 @@ UNSEEN = 4
 
 
 def require_comparable(
-    corpus: Sample, real: Sample, max_order: int, estimator: Estimator
+    corpus: Sample, real: Sample | None, max_order: int, estimator: Estimator
 ) -> None:
     """Raise for texts whose metrics mean nothing against these references."""
     if len(corpus) < 3:
@@ -41,6 +41,8 @@ def require_comparable(
             f"interval, got {len(corpus)}"
         )
     require_ngrams(corpus, max_order, estimator)
+    if real is None:
+        return
     ours, theirs = corpus.tokenizer, real.tokenizer
     if ours and theirs and ours != theirs:
         raise ValueError(
@@ -73,7 +75,7 @@ def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None
         )
     raise ValueError(
         f"pairs need at least two sentences with {max_order} tokens, got one; {hint}, "
-        'or take estimator="plug-in"'
+        'or, in Python, take estimator="plug-in"'
     )
 
 
@@ -100,7 +102,7 @@ def _unsplit(corpus: Sample) -> bool:
 
 
 def warnings_of_texts(
-    corpora: dict[str, Sample], real: Sample, estimator: Estimator
+    corpora: dict[str, Sample], real: Sample | None, estimator: Estimator
 ) -> tuple[str, ...]:
     """Warnings of texts of different sizes, and of some that seem to be otherwise."""
     said = []
@@ -113,7 +115,7 @@ def warnings_of_texts(
             f"{kinds} depend on the number of sentences, which differs ({numbers}): "
             "compare samples of one size"
         )
-    every = {"the references": real} | corpora
+    every = corpora if real is None else {"the references": real} | corpora
     said += [
         f"nearly every sentence of {name} is one token; split text without spaces "
         'between words with tokenizer="characters"'
@@ -122,13 +124,13 @@ def warnings_of_texts(
     ]
     for name, corpus in every.items():
         said += odd_ends(corpus, name)
-    for name, corpus in corpora.items():
+    for name, corpus in corpora.items() if real is not None else ():
         said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
 
 
 def copies_of(
-    corpora: dict[str, Sample], real: Sample
+    corpora: dict[str, Sample], real: Sample | None
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     r"""Find what stands in the references too, and whether it is too much for chance.
 
@@ -145,6 +147,8 @@ def copies_of(
         >>> copies_of({"ours": as_corpus(ours)}, real)
         ({'ours': 0.2}, ('ours',))
     """
+    if real is None:
+        return {}, ()
     ids, *others = common_ids([real, *corpora.values()])
     known, times, within = _equal(real, ids)
     shares, dependent = {}, []

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from qdtheory.support.packages import versions
 from qdtheory.support.records import Estimate, Record
 from qdtheory.text import comparability
 from qdtheory.text.checks import require_choice, require_positive, require_whole
+from qdtheory.text.comparison import of_references, rows_of
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
@@ -38,7 +39,7 @@ from qdtheory.text.leave_out import (
 from qdtheory.text.looks import ALONE, naming, told_later
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
-from qdtheory.text.report import Report
+from qdtheory.text.report import KEYS, REAL, Report
 from qdtheory.text.sources import is_file
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
@@ -60,7 +61,7 @@ class Plan(Record):
     """An evaluation before n-grams are counted: its settings, sizes and warnings."""
 
     candidates: dict[str, TextSize]
-    references: TextSize
+    references: TextSize | None
     max_order: int
     smoothing: Smoothing
     estimator: Estimator
@@ -70,13 +71,16 @@ class Plan(Record):
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
-    tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
+    tokenizers: tuple[str | None, ...]
+    metrics: tuple[str, ...] | None  # that are shown, by what they were asked for
+    real: str | None  # the candidate that is real text
 
 
 class Columns(NamedTuple):
     """The metrics of a report, a column each."""
 
-    names: tuple[str, ...]
+    names: np.ndarray
+    kept: np.ndarray  # without references, those of one sample
     ranges: tuple[np.ndarray, np.ndarray]
     are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
     drawn: list[int]  # orders of distinct_k
@@ -95,8 +99,11 @@ class Estimates(NamedTuple):
 @told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
-    references: Texts | File,
+    references: Texts | File | None = None,
     max_order: int = MAX_ORDER,
+    *,
+    real: Texts | File | None = None,
+    metrics: str | Sequence[str] | None = None,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
@@ -105,13 +112,14 @@ def evaluate(
     empty: Empty = "keep",
     lowercase: bool = False,
     scheduler: Any = None,
-    *,
     field: str | None = None,
     column: str | None = None,
     reference_field: str | None = None,
     draws: int | None = None,
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
+
+    Without references, only those of one sample: Self-BLEU, NRR and distinct.
 
     The intervals are jackknife intervals over the sentences of the candidates and of
     the references, each in 20 groups, or one by one if there are fewer, clipped to the
@@ -133,8 +141,12 @@ def evaluate(
     Args:
         candidates: texts or paths by name; or a list of texts, called "candidates"; or
             a list of paths, as objects or as strings that all name files.
-        references: real text, the same for all candidates.
+        references: real text, the same for all candidates; or None.
         max_order: highest order of the n-grams.
+        real: held-out real text, which is one more column that the others are read
+            beside; or the name of the candidate that is real text.
+        metrics: names of those that tables and files show, "CND-2", "CND" for all
+            orders, or "all"; None: eight.
         smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
         estimator: estimator of CR, NRR and CND; "pairs" does not depend on the sample
             size.
@@ -164,10 +176,12 @@ def evaluate(
     Example:
         >>> texts = ["a b c", "a c", "b c a"] * 10
         >>> report = evaluate({"ours": texts}, texts, max_order=1)
-        >>> dict(zip(report.metrics, report.scores["ours"].value.round(3).tolist()))
+        >>> {name: round(float(x), 3) for name, x in report["ours"].items()}
         ... # doctest: +NORMALIZE_WHITESPACE
         {'BLEU-1': 1.0, 'Self-BLEU-1': 1.0, 'CR-1': 0.344, 'NRR-1': -0.343,
          'CND-1': -0.001, 'distinct-1': 0.038, 'MS-Jaccard-1': 1.0}
+        >>> float(report["distinct-1"]["ours"]) == float(report["ours"]["distinct-1"])
+        True
         >>> report.signature.rpartition("|")[0]
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
@@ -175,8 +189,9 @@ def evaluate(
     where = field, column, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings = max_order, smoothing, estimator, level, empty, draws
-    with corpora(candidates, references, *where, scheduler, step, **how) as texts:
-        plan = planned(*texts, *settings)
+    named, real = with_real(candidates, real)
+    with corpora(named, references, *where, scheduler, step, **how) as texts:
+        plan = planned(*texts, *settings, metrics, real)
         return counted(plan, *texts, step)
 
 
@@ -185,7 +200,7 @@ def evaluate(
 
 @contextmanager
 def corpora(
-    candidates: Any,
+    candidates: Mapping[str, Any],
     references: Any,
     field: str | None,
     column: str | None,
@@ -193,8 +208,8 @@ def corpora(
     scheduler: Any,
     step: Callable[[str], None],
     **how: Any,
-) -> Iterator[tuple[dict[str, Sample], Sample]]:
-    """Read texts as corpora, candidates by name, here or on workers."""
+) -> Iterator[tuple[dict[str, Sample], Sample | None]]:
+    """Read texts as corpora, here or on workers."""
     # One name for both, as only one of the two applies to a file: JSON has fields.
     of_real = (reference_field, reference_field) if reference_field else (field, column)
     with ExitStack() as stack:
@@ -217,8 +232,10 @@ def corpora(
             step(f"Reading {name_of(texts)}")
             return read(texts, field=field, column=column)
 
-        real = sample("references", references, *of_real)
-        each = _by_name(candidates).items()
+        real = None
+        if references is not None:
+            real = sample("references", references, *of_real)
+        each = candidates.items()
         yield {name: sample(name, texts, field, column) for name, texts in each}, real
 
 
@@ -226,6 +243,17 @@ def _here(texts: Any, field: Any, column: Any, **how: Any) -> Corpus:
     if is_file(texts):
         return read_corpus(texts, field=field, column=column, **how)
     return as_corpus(texts, column=column, **how)
+
+
+def with_real(candidates: Any, real: Any) -> tuple[Mapping[str, Any], str | None]:
+    """Candidates by name, real text among them, and its name."""
+    named = _by_name(candidates)
+    if real is None or (isinstance(real, str) and real in named):
+        return named, real
+    name = name_of(real) if is_file(real) else REAL
+    if name in named:
+        raise ValueError(f"real: {name} is among the candidates; give its name alone")
+    return {**named, name: real}, name
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
@@ -255,13 +283,15 @@ def _is_there(file: Any) -> bool:
 
 def planned(
     candidates: Mapping[str, Sample],
-    references: Sample,
+    references: Sample | None,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
     empty: Empty = "keep",
     draws: int | None = None,
+    metrics: Any = None,
+    real: str | None = None,
 ) -> Plan:
     """Check corpora that are to be evaluated, and describe them."""
     if not candidates:
@@ -270,9 +300,15 @@ def planned(
     require_choice("estimator", estimator, Estimator)
     require_positive("level", level, below=1)
     require_whole("draws", draws, optional=True)
+    if metrics:  # fail before an hour of counting if one has no such name
+        orders = range(1, max_order + 1)
+        kinds = *KINDS, f"distinct_{draws or DRAWS}"
+        names = [f"{kind}-{n}" for kind in kinds for n in orders]
+        _rows(names, metrics, references is None)
     # References first: a fault of theirs would else bear a candidate's name.
-    with naming("references"):
-        comparability.require_ngrams(references, max_order, estimator)
+    if references is not None:
+        with naming("references"):
+            comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
     for name, corpus in texts.items():
         with naming(name):
@@ -281,26 +317,29 @@ def planned(
                 comparability.require_draws(corpus, max_order, draws)
     return Plan(
         {name: _size(corpus) for name, corpus in texts.items()},
-        _size(references),
+        references and _size(references),
         *(max_order, smoothing, estimator, level, empty, draws or DRAWS),
         *comparability.copies_of(texts, references),
         comparability.warnings_of_texts(texts, references, estimator),
-        (references.tokenizer, *(x.tokenizer for x in texts.values())),
+        tuple(x.tokenizer for x in (references, *texts.values()) if x),
+        *(metrics, real),
     )
 
 
 def counted(
     plan: Plan,
     candidates: Mapping[str, Sample],
-    references: Sample,
+    references: Sample | None,
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
     n, smoothing = plan.max_order, plan.smoothing
     # Only this estimator weights n-grams by sentence: the others' sums are integers.
     averaged = plan.estimator == "sentence-pairs"
-    ours, real = cast(Any, candidates), cast(Any, references)
-    if not isinstance(references, Corpus):
+    ours: Any = candidates
+    # Without references a candidate takes their place, and what it says is left out.
+    real: Any = next(iter(ours.values())) if references is None else references
+    if not isinstance(real, Corpus):
         from qdtheory.text.cluster import sums_on
 
         # Groups are scored on the workers: only sums come here.
@@ -322,6 +361,7 @@ def reported(
 ) -> Report:
     """Compute metrics and intervals from all sums and the scores of each group."""
     columns, each = _columns(plan, totals), {}
+    names, real = columns.names[columns.kept], plan.references
     for name, scores in of_groups.items():
         with naming(name):
             each[name] = _estimated(plan, totals, columns, name, scores)
@@ -330,19 +370,27 @@ def reported(
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
     of_each = chain.from_iterable(x.warnings for x in each.values())
     return Report(
-        metrics=columns.names,
+        metrics=tuple(names.tolist()),
         scores={name: x.scores for name, x in each.items()},
         left_out={name: x.left_out for name, x in each.items()},
         real_left_out={name: x.real_left_out for name, x in each.items()},
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
-        num_references=plan.references.sentences,
-        num_empty_references=plan.references.empty,
+        num_references=real.sentences if real else 0,
+        num_empty_references=real.empty if real else 0,
         dependent=tuple(dependent),
         warnings=(*plan.warnings, *copies, *of_each),
         methods=_methods(plan, columns.drawn),
         signature=_signature(plan),
+        rows=_rows(names.tolist(), plan.metrics, real is None),
+        real=plan.real,
     )
+
+
+def _rows(names: Sequence[str], metrics: Any, alone: bool) -> tuple[str, ...]:
+    """The metrics that are shown, of those that there are."""
+    there = [name for name in names if not (alone and of_references(name))]
+    return rows_of(there, metrics, " without references" * alone)
 
 
 def _columns(plan: Plan, totals: CorpusSums) -> Columns:
@@ -354,9 +402,10 @@ def _columns(plan: Plan, totals: CorpusSums) -> Columns:
     ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
     rows = [(f"{kind}-{n}", *ends) for kind, ends in ranges.items() for n in orders]
     rows += [(f"distinct_{k}-{n}", 1, k) for n in drawn]
-    names, low, high = zip(*rows)
+    names, low, high = map(np.array, zip(*rows))
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
-    return Columns(names, (np.array(low), np.array(high)), are_rates, drawn)
+    kept = np.array([bool(plan.references) or not of_references(x) for x in names])
+    return Columns(names, kept, (low, high), are_rates, drawn)
 
 
 def _estimated(
@@ -383,17 +432,22 @@ def _estimated(
     missing = comparability.unsupported(totals, name, columns.names, *each)
     variance[missing[0] | missing[1]] = np.nan
     orders, kinds = range(1, plan.max_order + 1), ("CND", "CR", "NRR")
-    rates = np.array([[columns.names.index(f"{x}-{n}") for n in orders] for x in kinds])
+    index = {name: i for i, name in enumerate(columns.names)}
+    rates = np.array([[index[f"{x}-{n}"] for n in orders] for x in kinds])
     # If nothing repeats, and nothing is shared, CND is 0 whatever the two laws are.
     value[rates[0, ~value[rates].any(axis=0)]] = np.nan
     estimate = value, variance, degrees
     intervals = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
     # The mean of CND over independent samples is a squared distance, so not below 0.
     highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
-    negative = [n for n, high in zip(orders, highest) if high < 0]
-    few, same = ([*compress(columns.names, x)] for x in missing)
+    kept, rows = columns.kept, columns.names
+    negative = [n for n, high in zip(orders, highest) if high < 0 and kept[rates[0, 0]]]
+    shown = np.isin(rows, _rows(rows, plan.metrics, plan.references is None))
+    few, same = (rows[x & shown].tolist() for x in missing)
     warnings = comparability.warnings_of(name, few, same)
-    return Estimates(intervals, left_out, real_left_out, negative, warnings)
+    told = {part: getattr(intervals, part)[kept] for part in KEYS}
+    left_out, real_left_out = left_out[:, kept], real_left_out[:, kept]
+    return Estimates(Estimate(**told), left_out, real_left_out, negative, warnings)
 
 
 def _size(corpus: Sample) -> TextSize:
@@ -412,18 +466,22 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[plan.estimator]
-    text = (
-        f"BLEU and Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
-        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
-        f"distinct and MS-Jaccard of {many} sentences against {real.sentences:,} "
-        f"references; tokens {by}; {plan.level:.0%} jackknife intervals over "
-        "candidates and references, of BLEU over candidates for these references; "
+    alone = "{}Self-BLEU (orders 1 to {}, means of sentence scores, {}, leave-one-out), "
+    text = alone.format("BLEU and " * bool(real), plan.max_order, smoothed)
+    text += "CR, NRR and CND" if real else "NRR"
+    against = f"against {real.sentences:,} references" if real else "without references"
+    over = "over candidates"
+    over += " and references, of BLEU over candidates for these references" * bool(real)
+    text += (
+        f" ({rates}), distinct{' and MS-Jaccard' * bool(real)} of {many} sentences "
+        f"{against}; tokens {by}; {plan.level:.0%} jackknife intervals {over}; "
         f"{versions()}"
     )
-    if real.empty or any(size.empty for size in sizes.values()):
-        counts = ", ".join(f"{name} {size.empty:,}" for name, size in sizes.items())
+    every = sizes | ({"references": real} if real else {})
+    if any(size.empty for size in every.values()):
+        counts = ", ".join(f"{name} {size.empty:,}" for name, size in every.items())
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
-        text += f"; empty sentences {done}: {counts}, references {real.empty:,}"
+        text += f"; empty sentences {done}: {counts}"
     if drawn:
         k = plan.draws
         text += f"; distinct_{k}: different n-grams expected among {k:,}"
@@ -440,7 +498,7 @@ def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
     text = (
         f"texts:{'-'.join(map(str, _ends(plan)))}|"
-        f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
+        f"refs:{plan.references.sentences if plan.references else 0}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws}|level:{plan.level}"
     )
