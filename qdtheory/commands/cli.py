@@ -14,7 +14,7 @@ from qdtheory.commands.doctor import doctor
 from qdtheory.commands.evaluate import GONE, evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
-from qdtheory.commands.outputs import complain
+from qdtheory.commands.outputs import complain, said_in_a_line
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.support.packages import versions
 
@@ -33,7 +33,8 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run the command."""
         try:
-            status = super().main(*args, **options | {"standalone_mode": False})
+            with said_in_a_line():
+                status = super().main(*args, **options | {"standalone_mode": False})
         except UsageError as error:
             path = error.ctx.command_path if error.ctx else "qdtheory"
             said = error.format_message().replace("Value error, ", "").rstrip(".")

@@ -50,7 +50,6 @@ def doctor(
         Path | None, option("Write the sentences that beat real text.", "FILE")
     ] = None,
     field: inputs.FieldOption = None,
-    column: inputs.ColumnOption = None,
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     as_json: inputs.AsJson = False,
@@ -69,8 +68,8 @@ def doctor(
     outputs.require_outputs({"--witness": witness, "--plot": plot}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
-    inputs.refuse_idle_choice([texts], field=field, column=column)
-    real = inputs.read_text(texts, field=field, column=column, **settings)
+    inputs.refuse_idle_choice([texts], field)
+    real = inputs.read_text(texts, field=field, **settings)
     from qdtheory.text.doctor import doctor as diagnose
 
     calls = calls or NUM_CALLS

@@ -60,7 +60,7 @@ def evaluate(
     metrics: Annotated[
         list[str] | None,
         daily(
-            "Rows, such as CND BLEU-2; with --prompts kernels: 2-grams, MODULE:FUNCTION.",
+            "Rows, such as CND BLEU-2; with --prompts kernels, 2-grams.",
             "NAMES...",
             *("--metrics", "-m", "--kernel"),
         ),
@@ -194,7 +194,8 @@ def evaluate(
     else:
         width, whole = get_terminal_size().columns, methods or output is not None
         *lines, last = found.to_text(width=width, methods=whole).split("\n")
-        text = "\n".join([*lines, *(str(compared).split("\n") if compared else ()), last])
+        more = str(compared).split("\n") if compared else []
+        text = "\n".join([*lines, *more, last])
     if plot is not None:
         write_figure(found, plot)
     if html is not None:
@@ -221,7 +222,7 @@ def _refuse_repeated(
 
 def _named(
     candidates: list[str], real: str | None
-) -> tuple[dict[str, str], dict[str | None, str]]:
+) -> tuple[dict[str, str], dict[Any, str]]:
     """Files by their names, without folders if these differ, and the names by paths."""
     paths, known = [*candidates], {*candidates, *(Path(x).name for x in candidates)}
     if real is not None and not {real, os.path.normpath(real)} & known:
@@ -233,7 +234,7 @@ def _named(
     return dict(zip(names, paths)), aliases
 
 
-def _compared(compare: Any, named: Any, aliases: Any) -> tuple[str, ...] | None:
+def _compared(compare: Any, named: Any, aliases: Any) -> Any:
     """Fail early unless two of the candidates are to be compared, or none."""
     if compare is None:
         return None

@@ -6,8 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -76,11 +74,12 @@ SelfReferences = Annotated[
 
 FieldOption = Annotated[
     str | None,
-    option("JSON Lines: the field, also meta.text; . if lines are strings.", "NAME"),
-]
-ColumnOption = Annotated[
-    str | None,
-    option("Parquet, datasets, CSV, TSV: the column of the sentence.", "NAME"),
+    option(
+        "Field or column of the text, also choices.0.text; then that of the "
+        "references. With --prompts: prompt,outputs,references.",
+        "NAME,...",
+        *("--field", "--column", "--fields"),
+    ),
 ]
 TokenizerOption = Annotated[
     TokenizerName, option("Split sentences at white space, or as sacrebleu.")
@@ -103,18 +102,27 @@ def read_text(path: str, **settings: Any) -> Any:
         return read_corpus(standard_input() if path == "-" else path, **settings)
 
 
-def refuse_idle_choice(paths: list[str], **names: str | None) -> None:
-    """Fail if a field or column is named, and all files are plain text."""
-    from qdtheory.text.sources import opened
+def fields_of(field: str | None, most: int) -> list[str]:
+    """The names in --field, at most so many."""
+    names = [name.strip() for name in field.split(",")] if field else []
+    if len(names) > most or not all(names):
+        wanted = ("one name", "two names at most: the text's, the references'")
+        of_prompts = "three names at most: prompt,outputs,references"
+        wanted = (*wanted, of_prompts)[most - 1]
+        fail(f"--field {field}: expected {wanted}")
+    return names
 
-    given = [*names.values()]  # a field and a column, or one name for either
-    if not any(given) or not all(Path(path).is_file() for path in paths):
+
+def refuse_idle_choice(paths: list[str], field: str | None) -> None:
+    """Fail if a field is named, and all files are plain text."""
+    from qdtheory.text.sources import opened_rows
+
+    if field is None or not all(Path(path).is_file() for path in paths):
         return  # a pipe can be read once
-    choice = partial(opened, field=given[0], column=given[-1], bounded=False)
     with suppress(OSError, ValueError, ImportError), ExitStack() as stack:
-        texts = [stack.enter_context(choice(path)) for path in paths]
-        if all(isinstance(found, chain) for found in texts):  # lines as they are
-            refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", **names)
+        read = (opened_rows(path, field, bounded=False) for path in paths)
+        if {form for form, _ in map(stack.enter_context, read)} == {"sentences"}:
+            refuse_idle(f"where a line is a sentence, as in {shown(paths[0])}", field=1)
 
 
 # --- Reports ------------------------------------------------------------------------
@@ -142,7 +150,12 @@ HtmlOption = Annotated[
 ]
 MetricsOption = Annotated[
     list[str] | None,
-    option("Show these alone, such as BLEU CND-2.", "NAMES...", "--metrics", "-m"),
+    option(
+        "Show these alone, such as BLEU CND-2; with --prompts kernels, such as "
+        "1-grams, 'exact match', MODULE:FUNCTION.",
+        "NAMES...",
+        *("--metrics", "-m", "--kernel"),
+    ),
 ]
 CompareOption = Annotated[
     tuple[str, str] | None, option("Say which of two candidates is closer.", "A B")

@@ -54,7 +54,14 @@ from qdtheory.text.partial_sums import (
     merge_matches,
     merge_totals,
 )
-from qdtheory.text.sources import Form, form_by_line, in_form, is_file, opened
+from qdtheory.text.sources import (
+    Form,
+    form_by_line,
+    is_file,
+    opened,
+    rows_in,
+    sentences,
+)
 
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2
@@ -179,7 +186,7 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
     splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
     if not is_file(texts):
         corpus = as_corpus(
-            texts, settings["empty"], tokenizer, lowercase, settings["column"]
+            texts, settings["empty"], tokenizer, lowercase, settings["field"]
         )
         return SlicedCorpus(client, _sent(client, corpus))
     found: list[Any] = []
@@ -201,13 +208,14 @@ def _sent(client: Any, corpus: Corpus) -> list[Any]:
 
 def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     """Futures of the slices of a file."""
-    form = form_by_line(path, settings["field"], settings["column"])
-    if form is None:
+    known = form_by_line(path, settings["field"])
+    if known is None:
         return [client.submit(_file, path, settings, pure=False)]
+    form, field = known
     total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
     size = max(1, min(BLOCK, -(-total // parts)))
     starts = range(0, max(total, 1), size)
-    known = size, form, settings
+    known = size, form, settings | {"field": field}
     return [client.submit(_block, path, x, *known, pure=False) for x in starts]
 
 
@@ -224,17 +232,16 @@ def _block(
     with open(path, "rb") as file:
         block = BytesIO(read_block(file, start, size, b"\n"))
     name = f"{name_of(path)}, from byte {start:,}" if start else name_of(path)
-    where = settings["field"], settings["column"]
-    return _corpus_of(in_form(form, lines(block, name), name, *where), **settings)
+    rows = rows_in(form, lines(block, name), name)
+    return _corpus_of(sentences(form, rows, name, settings["field"]), **settings)
 
 
 def _file(file: File, settings: dict) -> Corpus:
-    where = settings["field"], settings["column"]
-    with opened(file, *where, bounded=False) as texts:
+    with opened(file, settings["field"], bounded=False) as texts:
         return _corpus_of(texts, **settings)
 
 
-def _corpus_of(texts, tokenizer, lowercase, empty, field, column) -> Corpus:
+def _corpus_of(texts, tokenizer, lowercase, empty, field) -> Corpus:
     corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
     bounds = corpus.vocab_size, corpus.num_tokens
     tokens, offsets = (  # in as few bytes as hold them

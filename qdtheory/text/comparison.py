@@ -25,7 +25,7 @@ OPTIMAL = "CND", "MS-Jaccard"
 # These change with the number of sentences.
 SIZED = "Self-BLEU", "distinct-", "MS-Jaccard"
 # A candidate beside real text, by which of the two is better.
-WORDS = {-1: "below", 0: "like", 1: "beyond"}
+WORDS: dict[float, str] = {-1: "below", 0: "like", 1: "beyond"}
 JUDGED = "2", "3"  # orders by which two candidates are compared
 MOST = 4  # candidates that have a line each
 
@@ -109,7 +109,8 @@ class Comparison(Record):
 
         Better by a quality or a diversity alone is not closer to real text.
         """
-        return {1: self.one, -1: self.other}.get(self.lead(metric))
+        lead = self.lead(metric)
+        return self.one if lead > 0 else self.other if lead < 0 else None
 
     def closer(self, quality: str, diversity: str) -> str | None:
         """Name the candidate that is closer to real text, by a compatible pair.

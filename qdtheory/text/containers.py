@@ -52,14 +52,14 @@ class Dataset(Protocol):
         ...
 
 
-def rows(texts: Any, column: str | None = None) -> Iterable[Any]:
+def rows(texts: Any, field: str | None = None) -> Iterable[Any]:
     """Read the rows of a container as Python objects."""
     if isinstance(texts, list | tuple):
         return texts
     kind = type(texts).__name__
     for attribute in TABLE:
         if hasattr(type(texts), attribute):
-            named = _named(getattr(texts, attribute), kind, column)
+            named = _named(getattr(texts, attribute), kind, field)
             if isinstance(texts, Dataset):
                 return _cells(texts, named)
             return rows(texts[named])
@@ -106,7 +106,7 @@ def _named(names: Any, kind: str, column: str | None) -> str:
     if column is None:
         raise TypeError(
             f'{WANTED}, got a {kind}: give one column, as in table["text"], or name it '
-            f"(column=NAME); there are: {there}"
+            f"(field=NAME); there are: {there}"
         )
     if names is not None and column not in names:
         raise TypeError(f"a {kind} without a column {column!r}; there are: {there}")

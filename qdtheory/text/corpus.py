@@ -157,7 +157,7 @@ def as_corpus(
     empty: Empty = "keep",
     tokenizer: Tokenizer = "whitespace",
     lowercase: bool = False,
-    column: str | None = None,
+    field: str | None = None,
 ) -> Corpus:
     """Build a corpus from strings or token lists; return a `Corpus` as it is.
 
@@ -175,7 +175,7 @@ def as_corpus(
         tokenizer: how strings are split: "whitespace" (`str.split`), "13a" (as
             mteval-v13a), "characters", or a function from a string to its tokens.
         lowercase: lower-case strings before they are split.
-        column: of a table or dataset, the column that holds the texts.
+        field: of a table or dataset, the column that holds the texts.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
@@ -201,7 +201,7 @@ def as_corpus(
         if corpus.tokenizer != by:
             refuse_split(corpus.tokenizer, tokenizer, lowercase)
     else:
-        tokens, by = split_rows(rows(texts, column), tokenizer, lowercase)
+        tokens, by = split_rows(rows(texts, field), tokenizer, lowercase)
         corpus = corpus_of(tokens, by)
         tell(odd_ends(corpus))
     if not corpus.num_tokens:
@@ -216,7 +216,6 @@ def read_corpus(
     *,
     lowercase: bool = False,
     field: str | None = None,
-    column: str | None = None,
 ) -> Corpus:
     r"""Read a corpus from a UTF-8 file with one sentence per line, or from records.
 
@@ -236,19 +235,19 @@ def read_corpus(
             a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
         lowercase: lower-case lines before they are split.
-        field: for JSON Lines, the field of each line's object that holds the sentence,
-            or a path to it, "meta.output"; "." if each line is a string. A file of
-            plain text is read as that.
-        column: for Parquet, datasets and tables, or CSV or TSV with a header, the
-            column that holds it; a file of plain text is read as that.
+        field: of JSON, CSV, TSV, Parquet, datasets and tables, the field or column that
+            holds the sentence, or a path to it, "choices.0.message.content"; "." if
+            each line is a JSON string. None: the only one that is called as texts are,
+            "text", "output", ..., which a `FieldWarning` says. A file of plain text is
+            read as that.
 
     Raises:
         OSError: the file cannot be opened.
         TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
             for a table.
         ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
-            look like JSON or a table, or are JSON strings, or a record lacks the field
-            or column (the message names file and line); a folder holds nothing that is
+            are JSON strings, a row lacks the field or has more or fewer cells than the
+            header (the message names file and line); a folder holds nothing that is
             read, or several splits; or `tokenizer` or `empty` is unknown.
         ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
             Parquet and datasets `qdtheory[parquet]`.
@@ -261,10 +260,10 @@ def read_corpus(
         Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
     if not is_file(path):
-        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase, column)
+        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase, field)
     splitter(tokenizer, lowercase)  # an unknown one is told before the file is opened
     name = name_of(path)
-    with opened(path, field, column) as texts:
+    with opened(path, field) as texts:
         corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
     require_tokens(corpus, name)
     tell(odd_ends(corpus, name))

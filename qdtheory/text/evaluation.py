@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Plan(Record):
 class Columns(NamedTuple):
     """The metrics of a report, a column each."""
 
-    names: np.ndarray
+    names: Any  # an array of strings
     kept: np.ndarray  # without references, those of one sample
     ranges: tuple[np.ndarray, np.ndarray]
     are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
@@ -113,7 +113,6 @@ def evaluate(
     lowercase: bool = False,
     scheduler: Any = None,
     field: str | None = None,
-    column: str | None = None,
     reference_field: str | None = None,
     draws: int | None = None,
 ) -> Report:
@@ -158,9 +157,9 @@ def evaluate(
         scheduler: who counts: None, this process; a number of processes to start here;
             or the address of a Dask scheduler, or a `distributed.Client`, whose workers
             see the files under the same names.
-        field: for JSON Lines, the field of the sentence, see `read_corpus`.
-        column: for tables and datasets, the column of the sentence.
-        reference_field: the field or column of the references, if it is another.
+        field: of JSON, tables and datasets, the field of the sentence, see
+            `read_corpus`.
+        reference_field: that of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
 
@@ -186,7 +185,7 @@ def evaluate(
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
     """
-    where = field, column, reference_field
+    where = field, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings = max_order, smoothing, estimator, level, empty, draws
     named, real = with_real(candidates, real)
@@ -203,15 +202,12 @@ def corpora(
     candidates: Mapping[str, Any],
     references: Any,
     field: str | None,
-    column: str | None,
     reference_field: str | None,
     scheduler: Any,
     step: Callable[[str], None],
     **how: Any,
 ) -> Iterator[tuple[dict[str, Sample], Sample | None]]:
     """Read texts as corpora, here or on workers."""
-    # One name for both, as only one of the two applies to a file: JSON has fields.
-    of_real = (reference_field, reference_field) if reference_field else (field, column)
     with ExitStack() as stack:
         read = partial(_here, **how)
         if scheduler is not None:
@@ -221,28 +217,26 @@ def corpora(
             client = stack.enter_context(connected(scheduler))
             read = partial(on_workers, client, **how)
 
-        def sample(name: str, texts: Any, field: Any, column: Any) -> Any:
+        def sample(name: str, texts: Any, field: Any) -> Any:
             if not is_file(texts):
                 with naming(name):  # errors of files begin with the file's name
-                    return read(texts, field=None, column=column)
+                    return read(texts, field=field)
             if isinstance(texts, str) and not os.path.exists(texts):
                 raise FileNotFoundError(
                     2, "no such file or folder; texts themselves go in a list", texts
                 )
             step(f"Reading {name_of(texts)}")
-            return read(texts, field=field, column=column)
+            return read(texts, field=field)
 
         real = None
         if references is not None:
-            real = sample("references", references, *of_real)
+            real = sample("references", references, reference_field or field)
         each = candidates.items()
-        yield {name: sample(name, texts, field, column) for name, texts in each}, real
+        yield {name: sample(name, texts, field) for name, texts in each}, real
 
 
-def _here(texts: Any, field: Any, column: Any, **how: Any) -> Corpus:
-    if is_file(texts):
-        return read_corpus(texts, field=field, column=column, **how)
-    return as_corpus(texts, column=column, **how)
+def _here(texts: Any, **how: Any) -> Corpus:
+    return read_corpus(texts, **how) if is_file(texts) else as_corpus(texts, **how)
 
 
 def with_real(candidates: Any, real: Any) -> tuple[Mapping[str, Any], str | None]:
@@ -317,7 +311,7 @@ def planned(
                 comparability.require_draws(corpus, max_order, draws)
     return Plan(
         {name: _size(corpus) for name, corpus in texts.items()},
-        references and _size(references),
+        None if references is None else _size(references),
         *(max_order, smoothing, estimator, level, empty, draws or DRAWS),
         *comparability.copies_of(texts, references),
         comparability.warnings_of_texts(texts, references, estimator),
@@ -376,8 +370,8 @@ def reported(
         real_left_out={name: x.real_left_out for name, x in each.items()},
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
-        num_references=real.sentences if real else 0,
-        num_empty_references=real.empty if real else 0,
+        num_references=getattr(real, "sentences", 0),
+        num_empty_references=getattr(real, "empty", 0),
         dependent=tuple(dependent),
         warnings=(*plan.warnings, *copies, *of_each),
         methods=_methods(plan, columns.drawn),
@@ -466,9 +460,10 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[plan.estimator]
-    alone = "{}Self-BLEU (orders 1 to {}, means of sentence scores, {}, leave-one-out), "
-    text = alone.format("BLEU and " * bool(real), plan.max_order, smoothed)
-    text += "CR, NRR and CND" if real else "NRR"
+    kinds = "CR, NRR and CND" if real else "NRR"
+    text = "BLEU and " * bool(real)
+    text += f"Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
+    text += f"{smoothed}, Self-BLEU leave-one-out), {kinds}"
     against = f"against {real.sentences:,} references" if real else "without references"
     over = "over candidates"
     over += " and references, of BLEU over candidates for these references" * bool(real)
@@ -498,7 +493,7 @@ def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
     text = (
         f"texts:{'-'.join(map(str, _ends(plan)))}|"
-        f"refs:{plan.references.sentences if plan.references else 0}|orders:1-{plan.max_order}|"
+        f"refs:{getattr(plan.references, 'sentences', 0)}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws}|level:{plan.level}"
     )

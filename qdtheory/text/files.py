@@ -33,6 +33,10 @@ class Files(tuple[File, ...]):
     """Files that are one sample, read one after another."""
 
 
+class FieldWarning(UserWarning):
+    """Fields were not named, and those are read that are called as most are."""
+
+
 # A packed file of a few megabytes can hold terabytes, and a device has no end.
 MAX_BYTES = 2**30
 MAX_LINE = 2**24  # bytes; a long novel has a sixth
@@ -93,6 +97,11 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
     limited = iter(partial(held.readline, MAX_LINE + 1), b"")
     for number, line in enumerate(limited, start=1):
         size += len(line)
+        if b"\r" in line.rstrip(b"\r\n"):
+            raise ValueError(
+                f"{name}, line {number}: a line end of old Macs (CR) inside; write "
+                r"\n for each: tr '\r' '\n' < FILE > NEW"
+            )
         if len(line) > MAX_LINE:
             raise ValueError(
                 f"{name}, line {number}: a line of more than 16 MiB, the most that is "
@@ -111,7 +120,7 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
             ) from None
         if "\0" in text:
             raise ValueError(f"{name}, line {number}: a NUL byte; expected a text file")
-        yield text.removesuffix("\n").removesuffix("\r")
+        yield text.rstrip("\r\n")
 
 
 @contextmanager

@@ -16,8 +16,8 @@ LOOK = "qdtheory.qdtheory"
 def plot_report(report: Any, n: int | None = None) -> Figure:
     """Draw candidates in the planes of CR and NRR and of BLEU and Self-BLEU.
 
-    The bars are the intervals, the star is real text. Self-BLEU grows downwards, so that
-    more quality and more diversity are up and to the right in both planes.
+    The bars are the intervals, the star is real text. Self-BLEU grows downwards, so
+    that more quality and more diversity are up and to the right in both planes.
 
     Args:
         report: from `qdtheory.text.evaluate`.

@@ -16,7 +16,7 @@ from qdtheory.support.records import Display, Estimate, Record, plain
 from qdtheory.text import comparison, tables
 from qdtheory.text.comparison import ByName, of_references
 from qdtheory.text.files import replacing
-from qdtheory.text.tables import BEST, UNKNOWN, Cell, html_table, with_margin
+from qdtheory.text.tables import BEST, UNKNOWN, Cell, with_margin
 
 KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
 DEPENDENT = "!"  # marks what is not valid
@@ -169,7 +169,9 @@ class Report(Record, Tabled):
     def __repr__(self) -> str:
         return self.to_text()
 
-    def to_text(self, path: Out = None, width: int = 80, methods: bool = False) -> str:
+    def to_text(  # pyright: ignore
+        self, path: Out = None, width: int = 80, methods: bool = False
+    ) -> str:
         """Lay out the table for a terminal, and below it what it says, line by line.
 
         Candidates that do not fit side by side go in blocks; no number is cut. With
@@ -235,9 +237,10 @@ class Report(Record, Tabled):
         for name in self:
             found, words, cells = self[name], self.beside_real(name), []
             for metric in self.rows:
+                unfit = name in self.dependent and of_references(metric)
                 marks = [words.get(metric, ""), BEST * (best.get(metric) == name)]
-                marks.append(DEPENDENT * self._unfit(name, metric))
-                cells.append((with_margin(found[metric]), " ".join(filter(None, marks))))
+                marks = filter(None, [*marks, DEPENDENT * unfit])
+                cells.append((with_margin(found[metric]), " ".join(marks)))
             told = name == self.real and name != REAL
             columns[name + f" ({REAL})" * told] = cells
         return columns
@@ -255,9 +258,6 @@ class Report(Record, Tabled):
         if any(UNKNOWN in text for cells in self.cells().values() for text, _ in cells):
             marks.append(f"{UNKNOWN}: undetermined")
         return f"{'; '.join(marks)}."
-
-    def _unfit(self, name: str, metric: str) -> bool:
-        return name in self.dependent and of_references(metric)
 
     def _rows(self) -> list[tuple]:
         words = {name: self.beside_real(name) for name in self}

@@ -1,8 +1,9 @@
 """The sentences of a sample, wherever it lies: a file, a folder, a dataset, a table.
 
-A file has one sentence a line, a record a line (JSON Lines, CSV, TSV) or columns
-(Parquet, Arrow). Sentences come one after another, so that none need be in memory.
-Datasets of Hugging Face are told by what they hold: a folder of `save_to_disk` by its
+A file has one sentence a line, or rows with fields: JSON Lines, one JSON document (an
+array, or an object with one list of records), CSV, TSV, Parquet, Arrow. Rows come one
+after another, so that none need be in memory, and each knows where it stands. Datasets
+of Hugging Face are told by what they hold: a folder of `save_to_disk` by its
 state.json, one in memory by its rows, so that their package is not imported.
 """
 
@@ -13,12 +14,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from qdtheory.support.packages import required
+from qdtheory.support.records import tell_caller
 from qdtheory.text.containers import ArrowColumn, Dataset, rows
 from qdtheory.text.files import (
     GZIP,
@@ -26,6 +28,7 @@ from qdtheory.text.files import (
     MAX_BYTES,
     PARQUET,
     ZSTD,
+    FieldWarning,
     File,
     Files,
     lines,
@@ -36,12 +39,19 @@ from qdtheory.text.files import (
 )
 
 Source: TypeAlias = File | Files | Dataset | ArrowColumn
-Form: TypeAlias = Literal["sentences", "strings", "records", "table"]  # of lines
-OPENING = "{", "["  # of a record
+Form: TypeAlias = Literal["sentences", "strings", "records", "document", "table"]
+Row: TypeAlias = tuple[str, Any]  # where it stands, and what it holds by field
 SHOWN = 20  # lines that tell a format
-LISTS = "lists of several outputs a prompt are for --prompts, or evaluate_prompts"
-ONE_A_LINE = "write one object a line (jq -c '.[]' FILE > NEW)"
-NO_JSON = "mend or remove this line, which is no JSON"
+# How an object or an array of JSON begins; prose may begin with [ applause ].
+JSON = re.compile(r"""\s*(\{\s*(["}]|$)|\[\s*([\[{"\]]|$))""").match
+# Where a field is not named, the only one of these that holds a string.
+TEXTS = (
+    *("text", "output", "completion", "generation", "response", "prediction"),
+    *("generated_text", "sentence", "content", "caption"),
+)
+# Of an object that stands for a text, as a choice of OpenAI, the field that has it.
+HOLDERS = "text", "content", "message", "output", "generated_text"
+LISTS = "several outputs a prompt are for --prompts, or evaluate_prompts: add --prompts"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
@@ -53,151 +63,155 @@ def is_file(source: object) -> TypeGuard[File | Files]:
 
 @contextmanager
 def opened(
-    source: Source,
-    field: str | None = None,
-    column: str | None = None,
-    bounded: bool = True,
+    source: Source, field: str | None = None, bounded: bool = True
 ) -> Iterator[Iterable[Any]]:
     """Open a sample, to read its sentences one by one; `bounded`, at most 1 GiB."""
     if not is_file(source):
-        yield rows(source, column)
-        return
-    if isinstance(source, Files):
+        yield rows(source, field)
+    elif isinstance(source, Files):
         with ExitStack() as stack:
-            each = (opened(file, field, column, bounded) for file in source)
+            each = (opened(file, field, bounded) for file in source)
             yield chain.from_iterable([*map(stack.enter_context, each)])
+    else:
+        with opened_rows(source, field, bounded) as (form, found):
+            yield sentences(form, found, name_of(source), field)
+
+
+@contextmanager
+def opened_rows(
+    file: File, field: str | None = None, bounded: bool = True
+) -> Iterator[tuple[Form, Iterator[Any]]]:
+    """Open a file or folder: what it is, and its lines or its rows, one by one.
+
+    The field that will be asked for helps to tell what lines are; of columns the others
+    are not read.
+    """
+    name = name_of(file)
+    if isinstance(file, str | PathLike) and os.path.isdir(file):
+        kind, read, paths = _of_folder(Path(file), name)
+        tables = [(shown(path), path) for path in paths]
+        yield "table", _of_tables(tables, name, kind, read, field, bounded)
         return
-    if None not in (field, column) and field != column:
-        raise ValueError(
-            "field is for JSON Lines and column for CSV, TSV and Parquet: give one"
-        )
-    name = name_of(source)
-    if isinstance(source, str | PathLike) and os.path.isdir(source):
-        kind, read, files = _of_folder(Path(source), name)
-        tables = [(shown(path), path) for path in files]
-        yield _of_tables(tables, name, kind, read, column, bounded)
-        return
-    with streamed(source, bounded) as (head, held):
-        if not head.startswith(PARQUET):
-            yield sentences(lines(held, name, bounded), name, field, column)
+    with streamed(file, bounded) as (head, held):
+        if head.startswith(PARQUET):
+            if not held.seekable():
+                held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
+                if bounded and len(held.getbuffer()) > MAX_BYTES:
+                    raise too_large(name)
+            tables = [(name, held)]
+            kind = "a Parquet file"
+            yield "table", _of_tables(tables, name, kind, _parquet, field, bounded)
             return
-        if not held.seekable():
-            held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
-            if bounded and len(held.getbuffer()) > MAX_BYTES:
-                raise too_large(name)
-        tables = [(name, held)]
-        yield _of_tables(tables, name, "a Parquet file", _parquet, column, bounded)
-
-
-# --- Lines --------------------------------------------------------------------------
-
-
-def sentences(
-    lines: Iterable[str], path: str, field: str | None = None, column: str | None = None
-) -> Iterator[str]:
-    """Read the sentences of a file, one a line or one a record."""
-    rest = iter(lines)
-    first = [*islice(rest, SHOWN)]
-    form = form_of(first, rest, path, field, column)
-    return in_form(form, chain(first, rest), path, field, column)
-
-
-def form_of(
-    first: list[str],
-    rest: Iterator[str],
-    path: str,
-    field: str | None,
-    column: str | None,
-) -> Form:
-    """What the lines of a file are, by the first few; more are read if it is JSON."""
-    strings = [_record(line, '"') for line in first if line.strip()]
-    quoted = strings and None not in strings and not _is_named_table(path)
-    if field == "." and quoted:
-        return "strings"
-    if field is not None and any(map(_opens_record, first)):
-        return "records"
-    if column is not None:
-        header = "".join(first[:1])
-        if _is_named_table(path) or header == column or {",", "\t"} & {*header}:
-            return "table"
-    if quoted:
-        raise ValueError(
-            f"{path}, line 1: JSON strings, where one sentence a line is expected, "
-            'whose quotes would count as text: decode them (field=".")'
-        )
-    _refuse_records(first, rest, path)
-    return "sentences"
+        rest = lines(held, name, bounded)
+        first = [*islice(rest, SHOWN)]
+        form = _form_of(first, name, field)
+        if form != "document":
+            yield form, rows_in(form, chain(first, rest), name)
+            return
+        # One document over several lines is told by its end.
+        first += rest
+        whole = "\n".join(first)
+        values = _values(whole, name, field is not None or _named(name, ".json"))
+        if values is None:
+            yield "sentences", iter(first)
+        else:
+            yield form, _of_document(values, name, field)
 
 
 def form_by_line(
-    path: str | PathLike[str], field: str | None = None, column: str | None = None
-) -> Form | None:
-    """What each line of a file is; None if it has to be read from its beginning."""
+    path: str | PathLike[str], field: str | None = None
+) -> tuple[Form, str | None] | None:
+    """What each line of a file is, and the field; None if it is read from its start."""
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
         if file.read(HEAD).startswith((GZIP, ZSTD, PARQUET)):
             return None
-    name = name_of(path)
-    with streamed(path) as (_, held):
-        rest = lines(held, name)
-        form = form_of([*islice(rest, SHOWN)], rest, name, field, column)
-    return None if form == "table" else form  # whose quotes may go over lines
+    with opened_rows(path, field, bounded=False) as (form, found):
+        if form in ("document", "table"):  # whose quotes may go over lines
+            return None
+        if form == "records":
+            field = field or _obvious(name_of(path), next(found)[1])
+        return form, field
 
 
-def in_form(
-    form: Form,
-    lines: Iterable[str],
-    path: str,
-    field: str | None = None,
-    column: str | None = None,
-) -> Iterator[str]:
-    """Read the sentences in lines of a known form."""
-    if form == "strings":
-        return (text for _, text in records(lines, path, str))
-    if form == "records":
-        held: Any = ((x, field, where, "field") for where, x in records(lines, path))
-        return starmap(_string, held)
+def rows_in(form: Form, lines: Iterable[str], path: str) -> Iterator[Any]:
+    """Read the sentences, or the rows, in lines of a known form."""
     if form == "table":
-        return _cells(lines, path, str(column))
-    return iter(lines)
+        return _of_csv(lines, path)
+    if form == "sentences":
+        return iter(lines)
+    return _of_lines(lines, path, str if form == "strings" else dict)
 
 
-def _is_named_table(path: str) -> bool:
-    return path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv"))
+def sentences(
+    form: Form, found: Iterator[Any], path: str, field: str | None = None
+) -> Iterator[str]:
+    """Read the sentences of rows, or hand on lines that are sentences."""
+    if form == "sentences":
+        return found
+    first = [*islice(found, 1)]
+    if first and field is None:
+        field = _obvious(path, first[0][1])
+    return (_string(row, str(field), at) for at, row in chain(first, found))
 
 
-def _refuse_records(first: list[str], rest: Iterator[str], path: str) -> None:
-    """Raise for JSON or a table where lines should be sentences."""
-    records = [record for line in first if line.strip() for record in [_record(line)]]
-    if records and all(isinstance(record, dict | list) for record in records):
-        keys = [*records[0]] if isinstance(records[0], dict) else []
-        hint = next((k for k in keys if isinstance(records[0][k], str)), "NAME")
-        lists = f"; {LISTS}" * any(isinstance(records[0][k], list) for k in keys)
-        raise ValueError(
-            f"{path}, line 1: JSON, where one sentence a line is expected; name the "
-            f"field that holds the sentence (field={hint}){lists}"
-        )
-    if _opens_record("".join(first)):
-        first += rest  # one document over several lines is told by its end
-        if _record("\n".join(first)) is not None:
+# --- Lines --------------------------------------------------------------------------
+
+
+def _form_of(first: list[str], path: str, field: str | None) -> Form:
+    """What the lines of a file are, by the first few."""
+    filled = [line for line in first if line.strip()]
+    if not _named(path, ".csv", ".tsv"):
+        if filled and all(isinstance(_record(x, '"'), str) for x in filled):
+            if field == ".":
+                return "strings"
             raise ValueError(
-                f"{path}, line 1: one JSON document, where one sentence a line is "
-                f"expected; {ONE_A_LINE}"
+                f"{path}, line 1: JSON strings, where one sentence a line is expected, "
+                'whose quotes would count as text: decode them (field=".")'
             )
-    tabs = {line.count("\t") for line in first[:SHOWN] if line}
-    if _is_named_table(path) or (len(first) > 1 and len(tabs) == 1 and tabs != {0}):
-        raise ValueError(
-            f"{path}, line 1: a table, where one sentence a line is expected; name the "
-            "column that holds the sentence (column=NAME)"
-        )
+        objects = [isinstance(_record(line), dict) for line in filled]
+        begins = bool(filled and JSON(filled[0]))
+        # An array may have an object a line too, all but the last with a comma.
+        most = begins and (objects[0] or 2 * sum(objects) >= len(objects))
+        if len(objects) > 1 and (most or (field and any(objects) and not begins)):
+            return "records"
+        if begins:
+            return "document"
+    return "table" if _is_table(first, path, field) else "sentences"
 
 
-def _opens_record(line: str) -> bool:
-    return line.lstrip().startswith(OPENING)
+def _is_table(first: list[str], path: str, field: str | None) -> bool:
+    """Whether lines are CSV or TSV: by name, by header, or by as many cells in each."""
+    if _named(path, ".csv", ".tsv"):
+        return True
+    filled = [line for line in first if line]
+    header, *_ = filled or [""]
+    mark = _delimiter(header, path)
+    if mark not in header:
+        return bool(filled) and header == field
+    try:
+        names, *more = csv.reader(filled, delimiter=mark)
+    except csv.Error:  # of a line too long for a cell
+        return False
+    if field in names:
+        return True
+    # The last row may go on. Prose has commas too, but no header without blanks.
+    sizes = {*map(len, more[:-1] if len(first) == SHOWN else more)}
+    good = len({*names}) == len(names) and all(x and x == x.strip() for x in names)
+    return sizes == {len(names)} and (mark == "\t" or (len(more) > 1 and good))
 
 
-def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
+def _delimiter(header: str, path: str) -> str:
+    there = [mark for mark in "\t,;" if mark in header]
+    return there[0] if there else "\t" if _named(path, ".tsv") else ","
+
+
+def _named(path: str, *ends: str) -> bool:
+    return path.removesuffix(".gz").removesuffix(".zst").endswith(ends)
+
+
+def _record(line: str, opening: str | tuple[str, ...] = ("{", "[")) -> Any:
     """What a line holds if it is JSON, else None; numbers alone are words."""
     try:
         return json.loads(line) if line.lstrip().startswith(opening) else None
@@ -205,20 +219,15 @@ def _record(line: str, opening: str | tuple[str, ...] = OPENING) -> Any:
         return None
 
 
-def records(
-    lines: Iterable[str], path: str, kind: type = dict
-) -> Iterator[tuple[str, Any]]:
-    """Read the objects or strings of JSON Lines, one a line, and where each stands."""
-    what, opening = ("object", OPENING) if kind is dict else ("string", '"')
+def _of_lines(lines: Iterable[str], path: str, kind: type) -> Iterator[Row]:
+    """Read the objects or strings of JSON Lines."""
+    what, opening = ("object", "{") if kind is dict else ("string", '"')
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            # One document, over several lines or in one.
-            whole = line.strip() in OPENING if record is None else record == []
-            whole |= isinstance(record, list) and {*map(type, record)} == {dict}
-            hint = f"; {ONE_A_LINE if whole else NO_JSON}" * (whole or record is None)
+            hint = "; mend or remove this line, which is none"
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
                 f"{line.strip():.40}{hint}"
@@ -226,42 +235,148 @@ def records(
         yield where, record
 
 
-def _cells(lines: Iterable[str], path: str, column: str) -> Iterator[str]:
+def _values(text: str, path: str, asked: bool) -> list[Any] | None:
+    """The JSON values of a text one after another; None if it is none and may be so."""
+    found, at, decode = [], 0, json.JSONDecoder().raw_decode
+    try:
+        while rest := re.compile(r"\S").search(text, at):
+            value, at = decode(text, rest.start())
+            found.append(value)
+    except (ValueError, RecursionError) as error:
+        if not asked:
+            return None
+        line = getattr(error, "lineno", 1)
+        raise ValueError(
+            f"{path}, line {line}: expected a JSON object on each line, or one JSON "
+            f"document, which ends or breaks here: {error}"
+        ) from None
+    return found
+
+
+def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Row]:
+    """Read the records of a document: an array, or the one list of an object."""
+    match values:
+        case [list(listed)]:
+            values = listed
+        case [dict(whole)] if not _holds(whole, *([field] if field else TEXTS)):
+            lists = [x for x in whole.values() if isinstance(x, list) and x]
+            lists = [x for x in lists if all(isinstance(y, dict) for y in x)]
+            values = lists[0] if len(lists) == 1 else values
+    for number, value in enumerate(values, 1):
+        where = f"{path}, record {number}"
+        if not isinstance(value, dict | str):
+            raise ValueError(f"{where}: expected a JSON object, got {value!r:.40}")
+        yield where, value
+
+
+def _of_csv(lines: Iterable[str], path: str) -> Iterator[Row]:
+    """Read the rows of CSV or TSV; what the header does not promise is refused."""
     rest = iter(lines)
     header = next(rest, "")
-    lines = chain([header], rest)
-    table = csv.DictReader(
-        (f"{line}\n" for line in lines), delimiter="\t" if "\t" in header else ","
-    )
+    ended = (f"{line}\n" for line in chain([header], rest))
+    mark = _delimiter(header, path)
+    table = csv.reader(ended, delimiter=mark, strict=True)
+    names, start = [], 1
     try:
-        for row in table:
-            where = f"{path}, line {table.line_num}"
-            yield _string(row, column, where, "column")
+        for cells in table:
+            where, start = f"{path}, line {start}", table.line_num + 1
+            if not names:
+                names = cells
+                if twice := {name for name in names if names.count(name) > 1}:
+                    raise ValueError(
+                        f"{where}: columns of one name, {', '.join(map(repr, twice))}; "
+                        "rename all but one"
+                    )
+                continue
+            if not cells and len(names) > 1:  # a blank line
+                continue
+            cells = cells or [""]
+            if len(cells) != len(names):
+                raise ValueError(
+                    f"{where}: {len(cells)} cells, expected {len(names)} as in the "
+                    f"header ({mark.join(names):.60}); quote a cell that holds {mark!r}"
+                )
+            yield where, dict(zip(names, cells))
     except csv.Error as error:
         raise ValueError(
-            f"{path}, line {table.line_num}: {error}; is a quote left open?"
+            f"{path}, line {start}: {error}; does a quote that opens in this row not "
+            'close? Write " inside a cell as ""'
         ) from None
 
 
-def cell(record: dict, name: str, where: str, what: str) -> Any:
-    """Look up what a record has under a name, or under a path such as meta.output."""
+# --- Fields -------------------------------------------------------------------------
+
+
+def cell(record: Any, name: str, where: str) -> Any:
+    """Look up what a record has in a field, or at a path such as choices.0.text."""
+    if name == ".":
+        return record
+    if isinstance(record, list):
+        record = {str(place): value for place, value in enumerate(record)}
     if name in record:  # even with a dot in it
         return record[name]
-    nested = [key for key in record if isinstance(record[key], dict)]
+    nested = [key for key in record if isinstance(record[key], dict | list)]
     if held := [key for key in nested if name.startswith(f"{key}.")]:
         key = max(held, key=len)
-        return cell(record[key], name[len(key) + 1 :], f"{where}, {key}", what)
-    there = ", ".join(shown(str(key)) for key in record) or "none"
-    raise ValueError(f"{where}: no {what} {name!r}; there are: {there}")
+        return cell(record[key], name[len(key) + 1 :], f"{where}, {key}")
+    raise ValueError(f"{where}: no field {name!r}; there are: {listed(record)}")
 
 
-def _string(record: dict, name: str, where: str, what: str) -> str:
-    found = cell(record, name, where, what)
+def listed(names: Iterable[Any]) -> str:
+    """Name some fields in a message."""
+    return ", ".join(shown(str(name)) for name in names) or "none"
+
+
+def texts_of(value: Any) -> list[Any]:
+    """The texts in a field: of lists and objects within, the strings; else itself."""
+    if isinstance(value, list):
+        return [text for each in value for text in texts_of(each)]
+    held = [key for key in HOLDERS if key in value] if isinstance(value, dict) else []
+    return texts_of(value[held[0]]) if held else [value]
+
+
+def tell(said: str) -> None:
+    """Say which fields are read, where none were named."""
+    tell_caller([said], FieldWarning)
+
+
+def _holds(record: dict, *names: str) -> bool:
+    """Whether a record has one of some fields, or something at these paths."""
+    for name in names:
+        try:
+            cell(record, name, "")
+            return True
+        except ValueError:
+            pass
+    return False
+
+
+def _obvious(path: str, record: Any) -> str:
+    """The only field that is called as texts are, said; or an error with all names."""
+    if isinstance(record, str):
+        return "."
+    found = [name for name in TEXTS if isinstance(record.get(name), str)]
+    if len(found) != 1:
+        lists = f"; {LISTS}" * any(isinstance(x, list) for x in record.values())
+        raise ValueError(
+            f"{path}: name the field that holds the sentence (field=NAME); there are: "
+            f"{listed(record)}{lists}"
+        )
+    more = "; if these are outputs of prompts, add --prompts" * ("prompt" in record)
+    tell(f"{path}: sentences are read from {found[0]!r} (field={found[0]}){more}")
+    return found[0]
+
+
+def _string(record: Any, field: str, where: str) -> str:
+    found = record if isinstance(record, str) else cell(record, field, where)
     if isinstance(found, str):
         return found
+    match texts_of(found):
+        case [str(text)]:
+            return text
+    hint = f"; {LISTS}, or take one, {field}.0" * isinstance(found, list)
     raise ValueError(
-        f"{where}: {what} {name!r}: expected a string, got {found!r:.40}"
-        + f"; {LISTS}" * isinstance(found, list)
+        f"{where}: field {field!r}: expected a string, got {found!r:.40}{hint}"
     )
 
 
@@ -273,44 +388,43 @@ def _of_tables(
     name: str,
     kind: str,
     read: Callable,
-    column: str | None,
+    field: str | None,
     bounded: bool,
-) -> Iterator[str]:
-    """Read a column of files that Arrow reads; all are opened first, to fail early."""
+) -> Iterator[Row]:
+    """Read the rows of files that Arrow reads; all are opened first, to fail early."""
     with required(f"{name}: reading {kind}", "parquet"):
         import pyarrow.parquet as _
+    chosen: dict[str, list[str]] = {}
     for path, file in tables:
         with read(file, path) as (names, _):
-            if column is None or column not in names:
-                said = f"{path}: no column {column!r}" if column else f"{name}: {kind}"
+            leads = (x for x in names if f"{field}.".startswith(f"{x}."))
+            chosen[path] = [*names] if field is None else [*leads]
+            if not chosen[path]:
                 raise ValueError(
-                    f"{said}; name the column that holds the sentence (column=NAME); "
-                    f"there are: {', '.join(map(shown, names)) or 'none'}"
+                    f"{path}: no field {field!r}; name the one that holds the sentence "
+                    f"(field=NAME); there are: {listed(names)}"
                 )
-    assert column is not None
     size = 0
     for path, file in tables:
         row = 1
         with read(file, path) as (_, batches):
-            for batch in batches(column):
-                array = batch.column(column)
-                for number, text in enumerate(array.to_pylist(), row):
-                    where = f"{path}, row {number}"
-                    yield _string({column: text}, column, where, "column")
-                row += len(array)
-                size += array.nbytes
+            for batch in batches(chosen[path]):
+                for number, record in enumerate(batch.to_pylist(), row):
+                    yield f"{path}, row {number}", record
+                row += len(batch)
+                size += batch.nbytes
                 if bounded and size > MAX_BYTES:
                     raise too_large(name)
 
 
 @contextmanager
 def _parquet(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
-    """The columns of a Parquet file, and what gives the rows of one in batches."""
+    """The columns of a Parquet file, and what gives the rows of some in batches."""
     from pyarrow.parquet import ParquetFile
 
     with _unbroken(path, "Parquet"), ParquetFile(file) as table:
         names = table.schema_arrow.names
-        yield names, lambda column: table.iter_batches(columns=[column])
+        yield names, lambda columns: table.iter_batches(columns=columns)
 
 
 @contextmanager
@@ -323,7 +437,7 @@ def _arrow(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
         pa.memory_map(str(file)) as mapped,
         pa.ipc.open_stream(mapped) as stream,
     ):
-        yield stream.schema.names, lambda column: stream
+        yield stream.schema.names, lambda columns: (x.select(columns) for x in stream)
 
 
 @contextmanager
