@@ -1,5 +1,7 @@
 """What `qdtheory evaluate --prompts` does: several answers a prompt."""
 
+from dataclasses import replace
+from shutil import get_terminal_size
 from typing import Any
 
 import typer
@@ -8,37 +10,50 @@ from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
 
-OWN = "candidates", "references", "prompts", "kernel", "fields"
-SHARED = "tokenizer", "lowercase", "form", "as_json", "output"
+# The options that do something here; how a report is written comes in as a whole.
+OWN = "candidates", "references", "prompts", "metrics", "field", "compare", "html"
+FORM = "form", "format", "as_json", "output", "methods"
+HOW = "tokenizer", "lowercase"
 
 
 def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     """Evaluate files of prompts with the options that were given."""
     given = context.params
-    for name in given.keys() - {*OWN, *SHARED}:
+    for name in given.keys() - {*OWN, *FORM, *HOW}:
         source = context.get_parameter_source(name)
         if source and source.name != "DEFAULT":
             inputs.refuse_idle("with --prompts", **{name: 1})
-    kernels = [*map(inputs.named_or_loaded, given["kernel"] or [])]
+    kernels = [*map(inputs.named_or_loaded, given["metrics"] or [])] or None
     from qdtheory.text.prompt_files import FIELDS, read_prompts
     from qdtheory.text.prompts import KERNELS, evaluate_prompts
 
-    fields = given["fields"].split(",") if given["fields"] else FIELDS
-    if len(fields) != len(FIELDS):
-        fail(f"--fields: expected three names, such as {','.join(FIELDS)}")
-    settings: Any = {name: given[name] for name in SHARED[:2]}
+    fields = inputs.fields_of(given["field"], len(FIELDS))
+    settings: Any = {name: given[name] for name in HOW}
     files, human = [*map(_file, given["candidates"])], given["references"] or []
     if len(human) > 1:
         fail(f"--prompts: expected one file of references, got {len(human)}")
     with (
-        exit_on(OSError, TypeError, ValueError, ImportError),
+        exit_on(OSError, TypeError, ValueError, KeyError, ImportError),
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
         real = _file(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
-        found = evaluate_prompts(outputs, real, kernels or KERNELS, **settings)
-    laid_out = getattr(found, f"to_{form}", lambda: f"{found}\n\n{found.signature}")
-    write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
+        found = evaluate_prompts(outputs, real, kernels, **settings)
+        if pair := given["compare"]:
+            found = replace(found, pairs=(pair,))
+            found.compare(*pair)
+    if given["html"]:
+        write(found.to_html(), given["html"], "--html")
+    methods = given.get("methods", True) or given["output"] is not None
+    match form:
+        case None | "table":
+            told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n"
+            told += found.signature
+        case "json":
+            told = found.to_json(indent=2)
+        case _:
+            told = getattr(found, f"to_{form}")()
+    write(told, given["output"])
 
 
 def _file(path: str) -> Any:

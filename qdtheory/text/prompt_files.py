@@ -1,82 +1,161 @@
-"""Files of prompts: an object a line with a prompt, its outputs and its references."""
+"""Files of prompts: rows with a prompt, its outputs or one of them, and references."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from qdtheory.text.files import File, lines, name_of, streamed
+from qdtheory.text.files import File, name_of
 from qdtheory.text.prompts import checked, short
-from qdtheory.text.sources import cell, records
+from qdtheory.text.sources import cell, holds, listed, opened_rows, tell, texts_of
 
+PROMPT, OUTPUTS, REFERENCES = range(3)
 FIELDS = ("prompt", "outputs", "references")
+# What logs call them, of which the first that is there is read. Of instructions with an
+# input both are the prompt.
+CALLED = (
+    "prompt question query instruction+input instruction input problem doc.question "
+    "doc.query doc instance.input.text messages doc_id custom_id task_id question_id id",
+    "outputs output completions completion generations generation responses "
+    "predictions prediction samples resps choices response.body.choices response "
+    "model_response result.completions generated_text candidates text",
+    "references reference targets target answers answer golds gold labels label "
+    "ground_truth expected ideal instance.references",
+)
 
 
 def read_prompts(
-    files: Sequence[File],
-    references: File | None = None,
-    fields: Sequence[str] = FIELDS,
-) -> tuple[list[str], dict[str, list[list[str]]], list[list[str]]]:
+    files: Sequence[File], references: File | None = None, fields: Sequence[str] = ()
+) -> tuple[list[str], dict[str, list[list[str]]], list[list[str]] | None]:
     """Read candidates' outputs and the references of the same prompts.
 
-    Prompts are matched by their text, and in the order of the first file.
+    Prompts are matched by their text, and in the order of the first file. A row holds
+    all outputs of a prompt, or one of them. Of lists and objects, such as the choices
+    of OpenAI, the texts are read.
 
     Args:
-        files: JSON Lines of each candidate, plain, gzip or zstd.
-        references: JSON Lines of prompts and references; None: those of the first
+        files: of each candidate, in any form with fields that `read_corpus` reads.
+        references: a file of prompts and references; None: those of the first
             candidate. Where another file has references too, they must be the same.
-        fields: names of the fields of prompt, outputs and references.
+        fields: names of the fields of prompt, outputs and references, or of the first
+            of these; the rest are guessed, which a `FieldWarning` says.
 
     Returns:
         The prompts, the outputs by the file's name, and the references: for each prompt
-        a list of strings.
+        a list of strings; None if there are none.
 
     Raises:
         OSError: a file cannot be opened.
-        TypeError, ValueError: a file is broken, a field is missing or no list of
-            strings, or prompts or references are not the same in all files.
+        TypeError, ValueError: a file is broken, a field is missing or holds no strings,
+            or prompts or references are not the same in all files.
     """
-    question, answers, human = fields
-
-    def listed(row: Any, field: str, at: str, least: int) -> list[str]:
-        return checked(cell(row, field, at, "field"), f"{at}: {field}", least)
-
-    tables = {name_of(file): _by_prompt(file, question) for file in files}
+    named = [REFERENCES] * (references is None and len(fields) > REFERENCES)
+    tables: dict[str, Any] = {}
+    for file in files:
+        needed = [PROMPT, OUTPUTS, *([] if tables else named)]
+        tables[name_of(file)] = _by_prompt(file, fields, needed)
     source, rows = next(iter(tables.items()))
+    prompts = [*rows]
     if references is not None:
-        source, rows = name_of(references), _by_prompt(references, question)
-    real = {key: listed(row, human, at, 1) for key, (at, row) in rows.items()}
+        source = name_of(references)
+        rows = _by_prompt(references, fields, [PROMPT, REFERENCES])
+    real = {key: human for key, (_, _, human) in rows.items()}
     for name, rows in tables.items():
         _require_all(rows, real, name, source)
         _require_all(real, rows, source, name)
-        for key, (at, row) in rows.items():
-            given = listed(row, human, at, 1) if human in row else real[key]
-            if sorted(given) != sorted(real[key]):
-                raise ValueError(f"{at}: other {human} of {short(key)} than {source}")
-    prompts = [*next(iter(tables.values()))]
-    ours = {
-        name: [listed(rows[key][1], answers, rows[key][0], 2) for key in prompts]
-        for name, rows in tables.items()
-    }
-    return prompts, ours, [real[key] for key in prompts]
-
-
-def _by_prompt(file: File, field: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The records of a file by their prompts, and where each stands."""
-    name, found = name_of(file), {}
-    with streamed(file, bounded=True) as (_, held):
-        for at, record in records(lines(held, name, bounded=True), name):
-            prompt = cell(record, field, at, "field")
-            key = prompt
-            if not isinstance(prompt, str):  # such as the messages of a chat
-                key = json.dumps(prompt, ensure_ascii=False, sort_keys=True)
-            if key in found:
+        for key, (at, ours, human) in rows.items():
+            checked(ours, f"{at}: outputs", 2)
+            if human and sorted(human) != sorted(real[key]):
                 raise ValueError(
-                    f"{at}: prompt {short(key)} again, as in {found[key][0]}"
+                    f"{at}: other references of {short(key)} than {source}"
                 )
-            found[key] = at, record
+    ours = {name: [rows[key][1] for key in prompts] for name, rows in tables.items()}
+    return prompts, ours, [real[x] for x in prompts] if any(real.values()) else None
+
+
+def _by_prompt(
+    file: File, fields: Sequence[str], needed: Collection[int]
+) -> dict[str, tuple[str, list[str], list[str]]]:
+    """The place of each prompt in a file, its outputs and its references."""
+    name, names = name_of(file), ()
+    found: dict[str, Any] = {}
+    times: Counter[str] = Counter()
+    with opened_rows(file) as (form, rows):
+        plain = form in ("sentences", "strings")
+        if plain and next(rows, None) is not None:
+            raise ValueError(
+                f"{name}: expected a JSON object on each line, or a table, of prompts "
+                "and outputs, got lines of text"
+            )
+        for at, row in rows:
+            names = names or _names(row, name, fields, needed)
+            question, *sides = names
+            parts = [cell(row, x, at) for x in question.split("+")]
+            key = parts[0] if len(parts) == 1 else parts
+            if not isinstance(key, str):  # such as the messages of a chat
+                key = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
+            each = [
+                checked(texts_of(cell(row, x, at)), f"{at}: {role}", 1) if x else []
+                for x, role in zip(sides, FIELDS[1:])
+            ]
+            by = [x for k, x in row.items() if "filter" in k and isinstance(x, str)]
+            times[key] += 1
+            first, *before, other = found.setdefault(key, (at, *each, by))
+            if times[key] == 1:
+                continue
+            again = f"{at}: prompt {short(key)} again, as in {first}"
+            if by != other:
+                one = json.dumps((other or by)[0])
+                raise ValueError(
+                    f"{again}, by another filter, {', '.join(by)}; keep the rows of "
+                    f"one: jq -c 'select(.filter == {one})' FILE > NEW"
+                )
+            # A row has one output of the prompt; or one reference, if no outputs.
+            (grown, more), same = [*zip(before, each)][:: 1 if sides[0] else -1]
+            if len(grown) >= times[key] or len(more) > 1 or same[0] != same[1]:
+                raise ValueError(
+                    f"{again}; expected all {FIELDS[1]} in one row, or one in each "
+                    f"with the same {FIELDS[2]}"
+                )
+            grown += more
     if not found:
         raise ValueError(f"{name}: no prompt; expected a JSON object on each line")
-    return found
+    return {key: known[:3] for key, known in found.items()}
+
+
+def _names(
+    row: Any, name: str, fields: Sequence[str], needed: Collection[int]
+) -> tuple[Any, ...]:
+    """The fields of prompt, outputs and references, None where a file has none."""
+    if not isinstance(row, dict):
+        raise ValueError(f"{name}: expected objects with a prompt, got {row!r:.40}")
+    found: list[str | None] = []
+    for role, called in enumerate(CALLED):
+        there = [x for x in called.split() if _has(row, x, role)]
+        if role < len(fields):
+            kept = role in needed or holds(row, fields[role])
+            found.append(fields[role] if kept else None)
+        elif there or role not in needed:
+            found.append(there[0] if there else None)
+        else:
+            raise ValueError(
+                f"{name}: no field is called as {FIELDS[role]} are; name them "
+                f"(field={','.join(FIELDS)}); there are: {listed(row)}"
+            )
+    guessed = [x for x in found[len(fields) :] if x]
+    if not {*guessed} <= {*FIELDS}:
+        said = ", ".join(f"{x} from {y!r}" for x, y in zip(FIELDS, found) if y)
+        given = ",".join(x or "-" for x in found).removesuffix(",-")
+        tell(f"{name}: {said} (field={given})")
+    return (*found,)
+
+
+def _has(row: dict, name: str, role: int) -> bool:
+    """Whether a row has a field that can have this role: outputs are texts."""
+    if not all(holds(row, x) for x in name.split("+")):
+        return False
+    texts = texts_of(cell(row, name, "")) if role == OUTPUTS else [""]
+    return all(isinstance(x, str) for x in texts)
 
 
 def _require_all(ours: Any, others: Any, name: str, other: str) -> None:

@@ -63,6 +63,22 @@ def grams(
         yield rows @ rows.T
 
 
+def sight(found: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[bool, bool]:
+    """Whether a kernel sees some output at all, and some that is like another text."""
+    own = [gram[:size] for gram, size in zip(found, sizes)]
+    alike = any(bool(x.sum() > np.trace(x) + ROUNDING) for x in own)
+    return any(bool(x.any()) for x in own), alike
+
+
+def require_sight(kernel: Kernel, sees: bool) -> None:
+    """Raise if a kernel sees nothing, as 2-grams in outputs of one word."""
+    if not sees:
+        name = kernel_name(kernel)
+        why = f": no output has {n} tokens" if (n := _order(name)) else ""
+        rest = "" if n == 1 else "1-grams or "
+        raise ValueError(f"kernel {name} sees nothing{why}; take {rest}{EXACT}")
+
+
 def _order(kernel: str) -> int:
     found = re.fullmatch(r"([1-9][0-9]?)-grams", kernel)
     return int(found[1]) if found else 0

@@ -1,6 +1,7 @@
 """What `evaluate_prompts` finds: fair kernel scores, tests, and how many prompts."""
 
 from functools import cached_property
+from html import escape
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -13,20 +14,29 @@ from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
-from qdtheory.text.report import COLUMNS, SAID, Tabled, numbers, with_margin
+from qdtheory.text.report import (
+    COLUMNS,
+    SAID,
+    STYLE,
+    TITLE,
+    Tabled,
+    numbers,
+    with_margin,
+)
 from qdtheory.text.tables import BEST, Cell, csv_table, in_markdown, plain_table
 
-PARTS = (" quality", " diversity", " score")
+PARTS = (" score", " quality", " diversity")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
 OUTPUTS, LEAST = (2, 4, 8, 16, 32), 4
 POWER = 0.8
 PLAN = (
-    "Prompts that show a difference as here (as large, as small as its interval) with "
-    f"probability {POWER}, by outputs a prompt; with fewer than {LEAST} of them now, "
-    "for these alone."
+    "Prompts that tell two apart, if they differ as here, with probability "
+    f"{POWER}, by outputs a prompt:"
 )
+LONG = 30  # letters of a name in the plan
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
+TINY = 1e-11  # of which a p-value says no more than that it is less
 NOT_SAID = (
     "Closer is by one kernel, and by the score: more quality, or more diversity, alone "
     "does not tell. Intervals and tests take prompts as independent, and are too short "
@@ -44,7 +54,8 @@ class PromptComparison(Record):
         kernel: name of the kernel.
         difference: the first's mean score less the second's, with Student's interval.
         effect: mean difference over its deviation between prompts, NaN if only it is 0.
-        p_value: of the paired t-test, two-sided; NaN with the effect.
+        p_value: of the paired t-test, two-sided; of the sign test, $2^{1 - n}$, where
+            all n prompts differ by the same amount.
         num_prompts: number of prompts.
         num_outputs: number of outputs that both have for each prompt, at least.
         variances: variance of a prompt's difference, by the number of outputs of each
@@ -96,15 +107,19 @@ class PromptComparison(Record):
 
     def __str__(self) -> str:
         d, k = self.difference, self.num_outputs
-        if not d.standard_error:
-            return (
-                f"Nothing is told of {self.one} and {self.other} by {self.kernel}: for "
-                f"each prompt their scores differ by {d.value:.3g}."
-            )
+        if not d.value and not d.standard_error:
+            return f"{self.one} and {self.other} have equal scores by {self.kernel}."
+        p = f"p < {TINY:g}" if self.p_value < TINY else f"p = {self.p_value:.2g}"
         who = f"Neither of {self.one} and {self.other} is shown to be closer"
         if self.closer:
             other = self.other if self.closer == self.one else self.one
             who = f"{self.closer} is closer than {other}"
+        if not d.standard_error:
+            return (
+                f"{who} to what people write by {self.kernel}: difference "
+                f"{d.value:.3g} for each of {self.num_prompts:,} prompts, {p} by the "
+                "sign test."
+            )
         planned = ""
         if k in self.variances and d.value:
             planned = (
@@ -114,7 +129,7 @@ class PromptComparison(Record):
         return (
             f"{who} to what people write by {self.kernel}: difference {d.value:.3g}, "
             f"{self.level:.0%} interval {d.low:.3g} to {d.high:.3g} over "
-            f"{self.num_prompts:,} prompts, p = {self.p_value:.2g}{planned}."
+            f"{self.num_prompts:,} prompts, {p}{planned}."
         )
 
 
@@ -125,8 +140,8 @@ class PromptReport(Record, Tabled):
     Student's interval.
 
     Attributes:
-        metrics: names of the scores and of their halves, "2-grams quality" and
-            "2-grams diversity"; higher is better.
+        metrics: names of the scores, "2-grams score", and of their halves, "2-grams
+            quality" and "2-grams diversity"; higher is better.
         scores: by candidate, each metric of each prompt.
         spreads: by candidate, for each kernel both variances of Hoeffding's
             decomposition for each prompt, see `moments`; NaN for fewer than 4 outputs.
@@ -136,6 +151,8 @@ class PromptReport(Record, Tabled):
         level: coverage probability of the intervals.
         methods: how the numbers were computed, in one line for a paper.
         signature: each choice that changes a number, in one line to print beside them.
+        warnings: kernels that were left out, and what cannot be judged.
+        pairs: the candidates that are compared, two by two; none: all.
     """
 
     metrics: tuple[str, ...]
@@ -147,6 +164,8 @@ class PromptReport(Record, Tabled):
     level: float
     methods: str
     signature: str = ""
+    warnings: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
 
     def __getitem__(self, name: str) -> ByName[Estimate]:
         """Return the means over prompts of one candidate, by metric."""
@@ -167,25 +186,30 @@ class PromptReport(Record, Tabled):
 
         Raises:
             KeyError: there is no such candidate or kernel.
-            ValueError: one candidate twice.
+            ValueError: one candidate twice, or a report without references.
         """
         from scipy.special import stdtr  # late: slow to import
 
         if one == other:
             raise ValueError(f"expected two candidates, got {one!r} twice")
+        if not self._scored:
+            raise ValueError("expected references, by which alone candidates compare")
         kernels, kernel = [*self.kernels], kernel or self.kernels[-1]
         row = ByName("kernel", zip(kernels, range(len(kernels))))[kernel]
         sides = [ByName("candidate", self.scores)[name] for name in (one, other)]
         size = len(self.prompts)
-        parts = np.reshape(sides, (2, -1, len(PARTS), size))[:, row]
-        values, rounding = parts[0, 2] - parts[1, 2], EQUAL * np.abs(parts).max()
+        parts = np.reshape(sides, (2, len(PARTS), -1, size))[:, :, row]
+        values, rounding = parts[0, 0] - parts[1, 0], EQUAL * np.abs(parts).max()
         values[np.abs(values) <= rounding] = 0
         mean, variance = values.mean(), values.var(ddof=1) * (np.ptp(values) > rounding)
         effect = float(mean / variance**0.5) if variance else np.nan if mean else 0.0
         found = interval_of(mean, variance / size, size - 1, self.level)
+        # All signs are the same: with a p-value that is less, so is every other test's.
+        signs = max(2.0 ** (1 - size), np.finfo(float).tiny)
+        p_value = float(2 * stdtr(size - 1, -abs(effect) * size**0.5))
         return PromptComparison(
             *(one, other, kernel, found, effect),
-            p_value=float(2 * stdtr(size - 1, -abs(effect) * size**0.5)),
+            p_value=signs if np.isnan(effect) else p_value or signs,
             num_prompts=size,
             num_outputs=int(min(self.num_outputs[x].min() for x in (one, other))),
             variances=self._variances((one, other), row, variance),
@@ -200,6 +224,8 @@ class PromptReport(Record, Tabled):
         spreads = [self.spreads[name][row] for name in names]
         numbers = [self.num_outputs[name] for name in names]
         fewest = int(np.min(numbers))
+        if not found:
+            return {}
         if fewest < LEAST:
             return {fewest: found} if np.max(numbers) == fewest else {}
         between = max(found - sum(map(_noise, spreads, numbers)), 0)
@@ -210,18 +236,24 @@ class PromptReport(Record, Tabled):
     @cached_property
     def comparisons(self) -> list[PromptComparison]:
         """The tests of all pairs of candidates, by each kernel."""
-        both = product(combinations(self, 2), self.kernels)
+        pairs = self.pairs or combinations(self, 2)
+        both = product(pairs if self._scored else (), self.kernels)
         return [self.compare(*pair, kernel) for pair, kernel in both]
 
     @property
     def conclusions(self) -> tuple[str, ...]:
         """Say in words who is closer, and what is not said."""
-        return *map(printable, map(str, self.comparisons)), NOT_SAID
+        said = (*map(printable, map(str, self.comparisons)),)
+        return (*said, NOT_SAID) if said else ()
+
+    @property
+    def _scored(self) -> bool:
+        return len(self.metrics) > len(self.kernels)
 
     def cells(self) -> dict[str, list[Cell]]:
         """Show each candidate's means, with a mark for the best score."""
         means = {name: self[name] for name in self}
-        ranked = self.metrics[2 :: len(PARTS)] if len(means) > 1 else ()
+        ranked = self.metrics[: len(self.kernels)] if len(means) > 1 else ()
         best = {m: max(x[m].value for x in means.values()) - EQUAL for m in ranked}
 
         def cell(metric: str, x: Estimate) -> Cell:
@@ -232,25 +264,46 @@ class PromptReport(Record, Tabled):
 
     def legend(self, best: str = BEST) -> str:
         """Say which way is better and what the marks, `best` among them, mean."""
+        if not self._scored:
+            return "±: half the interval."
         marks = f"; {best}: the highest score" * (len(self.scores) > 1)
         said = "Higher is better; score: 2 quality + diversity; ±: half the interval"
         return f"{said}{marks}."
 
-    def to_text(self, width: int = 80) -> str:
-        """Lay out table, conclusions and plans for a terminal."""
-        parts = [plain_table(self.metrics, self.cells(), width), self.legend()]
-        parts += self.conclusions
+    def to_text(self, width: int = 80, methods: bool = True) -> str:
+        """Lay out scores and tests, their halves, and plans for a terminal."""
+        size, cells = len(self.kernels), self.cells()
         tests = [x for x in self.comparisons if x.variances and x.p_value < 1]
-        plans = {f"{x.one}, {x.other}: {x.kernel}": x.plan() for x in tests}
-        if plans:
+
+        def table(rows: slice) -> str:
+            shown = {name: of_one[rows] for name, of_one in cells.items()}
+            return plain_table(self.metrics[rows], shown, width)
+
+        parts = [table(slice(size)), *self.warnings, *map(str, self.comparisons)]
+        if self._scored:
+            parts.append(table(slice(size, None)))
+        if tests:
+            several = len({(x.one, x.other) for x in tests}) > 1
+            names = [f"{x.one}, {x.other}: " * several + x.kernel for x in tests]
+            plans = [x.plan() for x in tests]
             columns = {
-                f"{k}": [(_told(plan.get(k)), "") for plan in plans.values()]
-                for k in sorted({*chain(*plans.values())})
+                f"{k}": [(_told(plan.get(k)), "") for plan in plans]
+                for k in sorted({*chain(*plans)})
             }
-            parts += [PLAN, plain_table([*map(printable, plans)], columns, width)]
-        parts.append(self.methods)
+            parts += [PLAN, plain_table([*map(_shortened, names)], columns, width)]
+        parts.append(self.legend())
+        if methods:
+            parts += [*self.conclusions[-1:], self.methods]
         lines = ([x] if "\n" in x else wrapped(printable(x), width) for x in parts)
         return "\n\n".join(map("\n".join, lines))
+
+    def to_html(self) -> str:
+        """Lay out the table and what it says as a page that needs no other file."""
+        return (
+            "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>"
+            f"{TITLE}</title><style>{STYLE}</style></head><body><main><h1>{TITLE}</h1>\n"
+            f"{self._repr_html_()}\n<p>{escape(self.signature)}</p></main></body></html>"
+        )
 
     def to_markdown(self) -> str:
         """Lay out the table in Markdown, and say what the tests find."""
@@ -265,7 +318,7 @@ class PromptReport(Record, Tabled):
         """
         lines: list[Any] = [(*line, "") for line in self._rows()]
         for x in self.comparisons:
-            names = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[2]}"
+            names = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[0]}"
             lines.append((*names, *numbers(x.difference), x.p_value))
         return csv_table([(*COLUMNS, "p_value"), *lines])
 
@@ -276,7 +329,7 @@ class PromptReport(Record, Tabled):
             "candidates": {name: plain(self[name]) for name in self},
             "values": {x: dict(zip(self.metrics, y)) for x, y in values.items()},
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            **{name: plain(getattr(self, name)) for name in SAID[2:]},
+            **{name: plain(getattr(self, name)) for name in SAID[1:]},
         }
 
 
@@ -291,7 +344,9 @@ def moments(gram: Float[np.ndarray, "texts texts"], k: int) -> tuple[float, ...]
     References:
         Hoeffding 1948.
     """
-    own, near, pairs = gram[:k, :k], gram[:k, k:].mean(axis=1), k * (k - 1)
+    own, pairs = gram[:k, :k], k * (k - 1)
+    # Without references 0, so that the score is the diversity.
+    near = gram[:k, k:].mean(axis=1) if len(gram) > k else np.zeros(k)
     quality, diversity = near.mean(), (np.trace(own) - own.sum()) / pairs
     first = second = np.nan
     if k >= LEAST:
@@ -312,4 +367,11 @@ def _noise(spread: Any, k: Any) -> float:
 
 
 def _told(size: SampleSize | None) -> str:
-    return f"{size.apart:,.0f} ({size.low:,.0f}, {size.high:,.0f})" if size else ""
+    return f"{size.apart:,.0f}" if size else ""
+
+
+def _shortened(name: str) -> str:
+    name = printable(name)
+    return (
+        name if len(name) <= LONG else f"{name[: LONG // 2]}…{name[-LONG // 2 + 1 :]}"
+    )

@@ -18,10 +18,27 @@ from qdtheory.support.records import Record
 from qdtheory.text.checks import require_positive
 from qdtheory.text.containers import Tokenizer, described, signature_of
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.prompt_kernels import Kernel, grams, kernel_name
+from qdtheory.text.prompt_kernels import (
+    EXACT,
+    Kernel,
+    grams,
+    kernel_name,
+    require_sight,
+    sight,
+)
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
 
-KERNELS = ("exact match", "1-grams", "2-grams")
+KERNELS = (EXACT, "1-grams", "2-grams")
+NO_REFERENCES = (
+    "No references: diversity alone, which noise has most of. Quality, and how close "
+    "the outputs are to what people write, cannot be judged."
+)
+
+
+ONE_OUTPUT = (
+    "; draw more samples of each prompt, or evaluate one of each against references as "
+    "a corpus, without --prompts"
+)
 
 
 class KernelScore(Record):
@@ -65,8 +82,9 @@ def kernel_score(
 
     Raises:
         TypeError: not lists of strings.
-        ValueError: too few of them; an unknown kernel; or one that is not finite, not
-            symmetric, or indefinite, with the weights that show it.
+        ValueError: too few of them; an unknown kernel; one that is not finite, not
+            symmetric, or indefinite, with the weights that show it; or one that sees
+            nothing, as 2-grams in outputs of one word.
 
     References:
         Dawid 2007; Gneiting and Raftery 2007 (kernel scores); Ferro 2014 (fair).
@@ -78,13 +96,14 @@ def kernel_score(
     ours = checked(outputs, "outputs", 2)
     texts = [*ours, *checked(references, "references", 1)]
     (gram,) = grams(kernel, [texts], [""], tokenizer, lowercase)
+    require_sight(kernel, sight([gram], [len(ours)])[0])
     return KernelScore(*map(float, moments(gram, len(ours))[:3]))
 
 
 def evaluate_prompts(
     candidates: Mapping[str, Iterable[Any]] | Iterable[Any],
-    references: Iterable[Any],
-    kernels: Kernel | Sequence[Kernel] = KERNELS,
+    references: Iterable[Any] | None = None,
+    kernels: Kernel | Sequence[Kernel] | None = None,
     *,
     prompts: Sequence[Any] | None = None,
     tokenizer: Tokenizer = "whitespace",
@@ -101,13 +120,15 @@ def evaluate_prompts(
     Args:
         candidates: by name, for each prompt a list of at least two outputs, which are
             independent samples; or one such list of lists, called "outputs".
-        references: for each prompt, in the same order, a list of at least one answer.
-        kernels: names or functions, see `kernel_score`; or one alone.
+        references: for each prompt, in the same order, a list of at least one answer;
+            None: diversity alone.
+        kernels: names or functions, see `kernel_score`; or one alone. None: exact
+            match, 1-grams and 2-grams, without those by which nothing is alike.
         prompts: the prompts themselves, for messages; None: their numbers, from 0.
         tokenizer: how strings are split, see `as_corpus`.
         lowercase: lower-case strings before they are split.
         level: coverage probability of the intervals.
-        step: called with a description before each kernel of each candidate.
+        step: called with a description before each candidate of each kernel.
 
     Raises:
         ModuleNotFoundError, TypeError: see `kernel_score`.
@@ -129,55 +150,87 @@ def evaluate_prompts(
         True
     """
     require_positive("level", level, below=1)
-    kernels = [kernels] if isinstance(kernels, str) or callable(kernels) else kernels
-    names = (*map(kernel_name, kernels),)
+    chosen: Any = KERNELS if kernels is None else kernels
+    chosen = [chosen] if isinstance(chosen, str) or callable(chosen) else chosen
+    names = [*map(kernel_name, chosen)]
     if not names or len({*names}) < len(names):
         raise ValueError(f"kernels: expected some, each once, got {', '.join(names)}")
     if not isinstance(candidates, Mapping):
         candidates = {"outputs": candidates}
-    for name, x in [*candidates.items(), ("references", references)]:
+    human = () if references is None else references
+    for name, x in [*candidates.items(), ("references", human)]:
         if isinstance(x, str | Mapping):
             said = "expected for each prompt a list of texts"
             raise TypeError(f"{name}: {said}, got {x!r:.40}")
-    ours, real = {name: [*x] for name, x in candidates.items()}, [*references]
+    ours, real = {name: [*x] for name, x in candidates.items()}, [*human]
     numbers = {name: len(x) for name, x in ours.items()}
-    told = (*range(len(real)),) if prompts is None else (*prompts,)
-    if len(real) < 2 or {*numbers.values()} | {len(told)} != {len(real)} or not numbers:
+    size = len(real) if references is not None else max(numbers.values(), default=0)
+    told = (*range(size),) if prompts is None else (*prompts,)
+    if size < 2 or {*numbers.values()} | {len(told)} != {size} or not numbers:
         raise ValueError(
             "expected two prompts or more, each with references and outputs of each "
             f"candidate, got {len(told)}, references of {len(real)}, outputs {numbers}"
         )
     places = [f"prompt {short(prompt)}: " for prompt in told]
     real = [checked(x, f"{at}references", 1) for x, at in zip(real, places)]
-    scores, spreads, sizes = {}, {}, {}
-    for name, outputs in ours.items():
-        where = [f"{name}, {at}" for at in places]
-        outputs = [checked(x, f"{at}outputs", 2) for x, at in zip(outputs, where)]
-        texts, sizes[name] = [*map(add, outputs, real)], np.array([*map(len, outputs)])
-        found = []
-        for kernel, called in zip(kernels, names):
+    where = {name: [f"{name}, {at}" for at in places] for name in ours}
+    for name, texts in ours.items():
+        each = zip(texts, where[name])
+        ours[name] = [checked(x, f"{at}outputs", 2) for x, at in each]
+    sizes = {name: np.array([*map(len, x)]) for name, x in ours.items()}
+    tables, kept, own = {name: [] for name in ours}, [], []
+    for kernel, called in zip(chosen, names):
+        found, seen = {}, []
+        for name, outputs in ours.items():
             step(f"{called} of {name}")
-            each = grams(kernel, texts, where, tokenizer, lowercase)
-            found.append([*map(moments, each, sizes[name].tolist())])
-        rows = np.transpose(found, (0, 2, 1))
-        scores[name], spreads[name] = rows[:, :3].reshape(-1, len(real)), rows[:, 3:]
+            texts = map(add, outputs, real or [[]] * size)
+            each = grams(kernel, [*texts], where[name], tokenizer, lowercase)
+            found[name] = [*each]
+            seen.append(sight(found[name], sizes[name].tolist()))
+            if kernels is not None:
+                require_sight(kernel, seen[-1][0])
+        sees, alike = zip(*seen)
+        if kernels is None and not (all(sees) and any(alike)):
+            continue
+        kept.append(called)
+        own += [called] * callable(kernel)
+        for name, each in found.items():
+            tables[name].append([*map(moments, each, sizes[name].tolist())])
+    if not kept:  # by exact match each text is at least like itself
+        how: Any = {"prompts": prompts, "tokenizer": tokenizer, "lowercase": lowercase}
+        return evaluate_prompts(ours, real or None, EXACT, level=level, **how)
     by = described(tokenizer, lowercase)
-    fewest = min(x.min() for x in sizes.values()), min(map(len, real))
-    own = ", ".join(name for name, x in zip(names, kernels) if callable(x))
-    own = own and f"{own} has no negative direction seen within a prompt; "
+    fewest = min(x.min() for x in sizes.values()), min(map(len, real), default=0)
+    warnings = [NO_REFERENCES] * (not real)
+    if lost := [x for x in names if x not in kept]:
+        warnings.append(f"Left out, as nothing is alike by it: {', '.join(lost)}.")
+    seen = f"{', '.join(own)} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
-        f"{len(real):,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
-        f"n-grams and exact match of tokens by {by}; {own}"
+        f"{size:,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
+        f"n-grams and exact match of tokens by {by}; {seen * bool(own)}"
         f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
-    metrics = (*(kernel + part for kernel in names for part in PARTS),)
     said = (
-        f"prompts:{len(real)}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
-        f"kernels:{'+'.join(sorted(names))}|level:{level}"
+        f"prompts:{size}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
+        f"kernels:{'+'.join(sorted(kept))}|level:{level}"
     )
-    found = metrics, scores, spreads, sizes, names, told, level, methods
-    return PromptReport(*found, signature_of(said, [by]))
+    parts = PARTS if real else PARTS[-1:]
+    # By part, kernel and prompt; of moments first quality, diversity and the score.
+    each = {name: np.transpose(x, (2, 0, 1)) for name, x in tables.items()}
+    order = [2, 0, 1] if real else [1]
+    return PromptReport(
+        metrics=(*(kernel + part for part in parts for kernel in kept),),
+        scores={name: x[order].reshape(-1, size) for name, x in each.items()},
+        spreads={name: x[3:].swapaxes(0, 1) for name, x in each.items()},
+        num_outputs=sizes,
+        kernels=(*kept,),
+        prompts=told,
+        level=level,
+        methods=methods,
+        signature=signature_of(said, [by]),
+        warnings=(*warnings,),
+    )
 
 
 def checked(texts: Any, what: str, least: int) -> list[str]:
@@ -189,7 +242,8 @@ def checked(texts: Any, what: str, least: int) -> list[str]:
         hint = "; put it in a list" * isinstance(got, str)
         raise TypeError(f"{what}: expected a list of strings, got {got!r:.60}{hint}")
     if len(found) < least:
-        raise ValueError(f"{what}: expected {least} or more, got {len(found)}")
+        hint = ONE_OUTPUT * (least == 2)
+        raise ValueError(f"{what}: expected {least} or more, got {len(found)}{hint}")
     return found
 
 

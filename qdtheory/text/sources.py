@@ -51,7 +51,7 @@ TEXTS = (
 )
 # Of an object that stands for a text, as a choice of OpenAI, the field that has it.
 HOLDERS = "text", "content", "message", "output", "generated_text"
-LISTS = "several outputs a prompt are for --prompts, or evaluate_prompts: add --prompts"
+LISTS = "add --prompts for lists of outputs a prompt (evaluate_prompts in Python)"
 # The names that datasets are published under: a split, and which of its files.
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
@@ -227,10 +227,9 @@ def _of_lines(lines: Iterable[str], path: str, kind: type) -> Iterator[Row]:
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
         if not isinstance(record, kind):
-            hint = "; mend or remove this line, which is none"
             raise ValueError(
                 f"{where}: expected a JSON {what} on each line, got "
-                f"{line.strip():.40}{hint}"
+                f"{line.strip():.40}; mend or remove this line"
             )
         yield where, record
 
@@ -245,10 +244,10 @@ def _values(text: str, path: str, asked: bool) -> list[Any] | None:
     except (ValueError, RecursionError) as error:
         if not asked:
             return None
-        line = getattr(error, "lineno", 1)
+        line, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
         raise ValueError(
             f"{path}, line {line}: expected a JSON object on each line, or one JSON "
-            f"document, which ends or breaks here: {error}"
+            f"document, which breaks or ends here: {why}"
         ) from None
     return found
 
@@ -258,7 +257,7 @@ def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Ro
     match values:
         case [list(listed)]:
             values = listed
-        case [dict(whole)] if not _holds(whole, *([field] if field else TEXTS)):
+        case [dict(whole)] if not holds(whole, *([field] if field else TEXTS)):
             lists = [x for x in whole.values() if isinstance(x, list) and x]
             lists = [x for x in lists if all(isinstance(y, dict) for y in x)]
             values = lists[0] if len(lists) == 1 else values
@@ -340,7 +339,7 @@ def tell(said: str) -> None:
     tell_caller([said], FieldWarning)
 
 
-def _holds(record: dict, *names: str) -> bool:
+def holds(record: dict, *names: str) -> bool:
     """Whether a record has one of some fields, or something at these paths."""
     for name in names:
         try:
@@ -374,7 +373,7 @@ def _string(record: Any, field: str, where: str) -> str:
     match texts_of(found):
         case [str(text)]:
             return text
-    hint = f"; {LISTS}, or take one, {field}.0" * isinstance(found, list)
+    hint = f"; {LISTS}, or take one of each, {field}.0" * isinstance(found, list)
     raise ValueError(
         f"{where}: field {field!r}: expected a string, got {found!r:.40}{hint}"
     )

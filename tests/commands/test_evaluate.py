@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,10 +123,10 @@ def test_formats_are_those_of_the_report():
         ("a.txt -r u.txt --lowercase --draws 3", {"lowercase": True, "draws": 3}),
         ("a.txt -r u.txt --estimator plug-in", {"estimator": "plug-in"}),
         ("- -r u.txt", {}),
-        ("both.csv -r both.csv --column gen --reference-field target", {}),
+        ("both.csv -r both.csv --column gen,target", {}),
         # One side may be plain text, and what is read for its fields is none.
         ("t.jsonl -r u.txt --field text", {}),
-        ("a.txt -r both.csv --reference-field target", {}),
+        ("a.txt -r both.csv --field target", {}),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_library(words, settings):
@@ -261,9 +262,12 @@ def expected_prompts(*arguments, **settings):
 
 
 def test_formats_of_prompts_are_those_of_the_library():
-    shown, found = call(*PROMPTS).stdout, expected_prompts()
+    shown, found = call(*PROMPTS, "--html", "page.html").stdout, expected_prompts()
     assert shown == f"{found.to_text(80)}\n\n{found.signature}\n"
-    options = "--kernel", "own_kernels:same_length", "--kernel", "1-grams"
+    assert Path("page.html").read_text("utf-8") == f"{found.to_html()}\n"
+    assert max(map(len, shown.splitlines()[:-1])) <= 80
+    pair = "far.jsonl", "near.jsonl"
+    options = "--kernel", "own_kernels:same_length", "1-grams", "--compare", *pair
     options = *PROMPTS, *options, "--tokenizer", "characters", "--lowercase"
     answer = call(*options, "--json")
     assert answer.exit_code == 0, answer.stderr
@@ -271,6 +275,7 @@ def test_formats_of_prompts_are_those_of_the_library():
 
     kernels = [own_kernels.same_length, "1-grams"]
     found = expected_prompts(kernels, tokenizer="characters", lowercase=True)
+    found = replace(found, pairs=(pair,))
     assert json.loads(answer.stdout) == json.loads(found.to_json())
     answer = call(*options, "--format", "csv", "--output", "table")
     assert (answer.exit_code, answer.stdout) == (0, "")
@@ -283,7 +288,7 @@ def test_references_of_their_own_other_fields_and_standard_input():
     Path("real.jsonl").write_text(jsonl(real))
     expected = call("evaluate", "near.jsonl", "--prompts", "--format", "csv").stdout
     given = jsonl({"q": x["prompt"], "a": {"y": x["outputs"]}} for x in near)
-    options = "-r", "real.jsonl", "--fields", "q,a.y,z", "--format", "csv"
+    options = "-r", "real.jsonl", "--field", "q,a.y,z", "--format", "csv"
     found = call("evaluate", "-", "--prompts", *options, input=given).stdout
     assert found == expected.replace("near.jsonl", "standard input")
 
@@ -292,17 +297,17 @@ def test_references_of_their_own_other_fields_and_standard_input():
 
 OF_TWO = "evaluate a.txt b.txt -r r.txt"
 NEAR = "evaluate near.jsonl --prompts"
-NO_EFFECT = "--max-order 2|--plot a.svg|--estimator pairs|--metrics CND|--compare a b"
+NO_EFFECT = "--max-order 2|--plot a.svg|--estimator pairs"
 BAD = [
     (f"{OF_TWO} --compare a.txt a.txt", "--compare: expected two of the candidates a"),
     (f"{OF_TWO} --compare a.txt b.txt --format csv",
      "--compare has no effect with --format csv; leave it out"),
-    ("evaluate t.jsonl -r a.txt --field text --reference-field text",
-     "--reference-field has no effect where a line is a sentence, as in a.txt; leave"),
-    (f"{OF_TWO} --kernel 1-grams", "--kernel has no effect without --prompts; leave"),
+    (f"{OF_TWO} --field x,y,z", "--field x,y,z: expected two names at most"),
+    (f"{NEAR} --compare far.jsonl near.jsonl", "no candidate is called 'far.jsonl'"),
     *((f"{NEAR} {x}", f"{x.split()[0]} has no effect with --prompts")
       for x in NO_EFFECT.split("|")),
-    (f"{NEAR} --fields prompt,outputs", "--fields: expected three names"),
+    (f"{NEAR} --fields a,b,c,d", "--field a,b,c,d: expected three names at most"),
+    (f"{NEAR} -m CND", "kernel: CND is not known; take exact match, 1-grams"),
     (f"{NEAR} --kernel own_kernels:distance",
      "near.jsonl, prompt 'Question 0?': kernel distance is indefinite"),
     (f"{NEAR} -r a b", "--prompts: expected one file of references, got 2"),

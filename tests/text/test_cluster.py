@@ -19,7 +19,7 @@ from qdtheory.text.files import Files
 TEXTS = {"model": MODEL, "half": MODEL[:30]}
 LINES = ["", *(" ".join(map(str, x)) for x in MODEL), ""]
 HOW = {"tokenizer": "whitespace", "lowercase": False, "empty": "keep"}
-HOW |= {"field": None, "column": None}
+HOW |= {"field": None}
 # What distributed itself leaves behind when it ends.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("files")]
 
@@ -66,7 +66,7 @@ def test_workers_give_the_report_of_one_process(client, estimator):
 
 @pytest.mark.parametrize("empty", ["keep", "skip"])
 @pytest.mark.parametrize(
-    "where", ["lines.txt", "packed.gz", "rows.jsonl field", "table.csv column"]
+    "where", ["lines.txt", "packed.gz", "rows.jsonl field", "table.csv field"]
 )
 def test_slices_are_the_corpus(client, where, empty):
     path, *names = where.split()

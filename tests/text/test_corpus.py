@@ -28,13 +28,12 @@ from stored import parquet, saved
 from qdtheory.text import as_corpus, files, read_corpus, sources
 from qdtheory.text.containers import characters, described, mteval_13a, splitter
 from qdtheory.text.files import Files
-from qdtheory.text.sources import opened, sentences
+from qdtheory.text.sources import opened
 
 zstd = files._zstd("tests")  # of Python 3.14, or its backport
 # Without a time stamp: the bytes name the test, and every process must agree on them.
 compress = partial(gzip.compress, mtime=0)
-TEXT = {"column": "text"}
-FIELD = {"field": "text"}
+TEXT = {"field": "text"}
 TEXTS = ["a b c", "", "b c\nd", "é c", "a a"]
 TOKENS = [text.split() for text in TEXTS]
 token_lists = st.lists(
@@ -155,7 +154,7 @@ def test_what_holds_no_texts_is_refused_by_its_place(as_a_user):
         ("got a set, which holds no sentence twice: give all", {"a b"}),
         ("got one str: put the sentence in a list", "a b"),
         ("got the file StringIO: read_corpus reads files", io.StringIO("a b")),
-        ('one column, as in table["text"], or name it (column=NAME); the', table),
+        ('one column, as in table["text"], or name it (field=NAME); the', table),
         ("there are: 'id', 'text'", arrow),
         ("expected a Corpus, a list of strings or a list of token lists, got int", 3),
     ]
@@ -214,6 +213,7 @@ def table(delimiter):
     return written(file.getvalue())
 
 
+RECORDS = [{"id": i, "text": text} for i, text in enumerate(TEXTS)]
 FORMS = [
     *((written(x), {}) for x in (PLAIN, b"\xef\xbb\xbf" + PLAIN)),
     (written(PLAIN.replace(b"\n", b"\r\n") + b"\r\n"), {}),
@@ -223,7 +223,18 @@ FORMS = [
     (several, {}),
     (written([json.dumps({"x": {"text": x}}) for x in TEXTS]), {"field": "x.text"}),
     (written([json.dumps(x) for x in TEXTS]), {"field": "."}),
-    *((table(x), TEXT) for x in ",\t"),
+    *((table(x), TEXT) for x in ",\t;"),
+    (written(json.dumps(RECORDS)), TEXT),
+    (written(json.dumps({"of": [1], "rows": RECORDS}, indent=1)), TEXT),
+    (written("\n".join(json.dumps(x, indent=1) for x in RECORDS)), TEXT),
+    (written(json.dumps(TEXTS, indent=0)), {}),
+    (written([json.dumps({"c": [0, {"message": {"content": x}}]}) for x in TEXTS]),
+     {"field": "c.1.message.content"}),
+    (written([json.dumps({"resps": [[x]]}) for x in TEXTS]), {"field": "resps.0"}),
+    (written([json.dumps({"c": [{"message": {"content": x}}]}) for x in TEXTS]),
+     {"field": "c"}),
+    (lambda path: one_file(path, m=[{"text": [x], "n": 1} for x in TEXTS]),
+     {"field": "m.text"}),
     (lambda path: one_file(path, pa.large_string()), TEXT),
     (lambda path: one_file(path, text=pa.array(TEXTS).dictionary_encode()), TEXT),
     (lambda path: io.BytesIO(compress(one_file(path).read_bytes())), TEXT),
@@ -232,7 +243,7 @@ FORMS = [
     *((lambda path, x=x: Rows(TEXTS, x), TEXT) for x in (("id", "text"), None)),
     (lambda path: pa.table({"text": TEXTS, "id": range(5)}), TEXT),
     (lambda path: pd.DataFrame({"id": range(5), "text": TEXTS}), TEXT),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "where"), FORMS)
@@ -250,14 +261,18 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 @given(st.lists(WORDS, min_size=1))
 def test_records_and_tables_give_what_was_written(texts):
-    records = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
-    assert list(sentences(records, "f", field="text")) == texts
+    def read(content):
+        with opened(io.BytesIO(content.encode()), "text") as found:
+            return [*found]
+
+    records = [{"id": i, "text": text} for i, text in enumerate(texts)]
+    for content in ("\n".join(map(json.dumps, records)), json.dumps(records, indent=1)):
+        assert read(content) == texts
     for delimiter in ",\t":
         file = io.StringIO()
         rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         rows.writerows([("id", "text"), *enumerate(texts)])
-        lines = file.getvalue().removesuffix("\n").split("\n")
-        assert list(sentences(lines, "f", column="text")) == texts
+        assert read(file.getvalue()) == texts
 
 
 @pytest.mark.parametrize(
@@ -279,10 +294,10 @@ def test_empty_lines_are_kept_or_skipped(tmp_path, content, expected):
 
 def test_a_column_of_token_lists_is_not_split_again(tmp_path):
     tokens = [["a b", "c"], ["c"], []]
-    found = read_corpus(Rows(tokens), column="text")
+    found = read_corpus(Rows(tokens), field="text")
     assert [*found] == [*map(tuple, tokens)]
     assert found.tokenizer is None
-    again = partial(read_corpus, column="text", tokenizer="13a")
+    again = partial(read_corpus, field="text", tokenizer="13a")
     refused(("these texts came split, by the caller", again, Rows(tokens)))
     path = written(b"ab\r\n\nc\n")(tmp_path / "f")
     assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
@@ -290,18 +305,16 @@ def test_a_column_of_token_lists_is_not_split_again(tmp_path):
 
 def test_prose_stays_prose(tmp_path):
     ask = partial(read_corpus, field="text")
-    for content in ("[ applause ]\na b\n", "{ a }\n"):  # a record is asked for
-        path = written(content)(tmp_path / "a.txt")
-        assert len(read_corpus(path)) == content.count("\n")
-        refused(("line 1: expected a JSON object", ask, path))
-    for content in ("1 2\n3\n", "a\tb\nc\n", "one, two\nthree, a\n", '"a," he\n"b"\n'):
+    for content in ("1 2\n3\n", "a\tb\nc\n", "one, two\nthree, a\n", '"a," he\n"b"\n',
+                    "[ applause ]\na b\n", "{ a }\n", "a,b\nc,d\n"):  # fmt: skip
         path = written(content)(tmp_path / "a.txt")
         assert len(read_corpus(path)) == len(ask(path)) == content.count("\n")
 
 
 def test_a_key_with_dots_wins_over_a_path():
     for field, expected in (("meta.text", "e f"), ("meta.x.y.z", "c d")):
-        assert [*sentences([LINE], "f", field=field)] == [expected]
+        with opened(io.BytesIO(LINE.encode()), field) as found:
+            assert [*found] == [expected]
 
 
 # -- streams, and what has no end ----------------------------------------------------
@@ -325,14 +338,14 @@ def test_a_pipe_is_read_in_pieces():
 
 def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "MAX_BYTES", 12_000)
-    shards, read = [["a" * 100] * 50] * 3, partial(read_corpus, column="text")
+    shards, read = [["a" * 100] * 50] * 3, partial(read_corpus, field="text")
     for sample in (
         one_file(tmp_path / "f", text=3 * shards[0]),
         parquet(tmp_path / "p", shards),
         saved(tmp_path / "s", shards),
     ):
         refused((f"{sample}: more than 1 GiB of text", read, sample))
-        with opened(sample, column="text", bounded=False) as texts:
+        with opened(sample, field="text", bounded=False) as texts:
             assert sum(1 for _ in texts) == 150
     monkeypatch.setattr(files, "MAX_BYTES", 12_000)
     for pack in (compress, zstd.compress):  # a small file that unpacks to much
@@ -350,7 +363,7 @@ def test_no_more_than_a_batch_is_in_memory(tmp_path):
     texts = [f"{k} {'word ' * 40}{k}" for k in range(200_000)]
     folder = parquet(tmp_path / "x", [texts], rows=10_000)
     size, before, most = pa.array(texts).nbytes, pa.total_allocated_bytes(), 0
-    with opened(folder, column="text", bounded=False) as texts:
+    with opened(folder, field="text", bounded=False) as texts:
         for number, _ in enumerate(texts):
             if number % 5_000 == 0:
                 most = max(most, pa.total_allocated_bytes() - before)
@@ -367,7 +380,6 @@ def test_a_pipe_that_nothing_writes_to_is_empty(tmp_path):
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
 SHARD = "data-00000-of-00001.arrow"
-DOCUMENT = [{"text": "a b"}, {"text": "c"}] * 30
 NESTED = {"meta": {"text": "a b", "x.y": {"z": "c d"}}, "meta.text": "e f", "n": None}
 LINE = json.dumps(NESTED)
 STRINGS = ["", *(json.dumps(x) for x in TEXTS * 9), ""]
@@ -402,29 +414,36 @@ def piped(path):
 
 
 OLD = "x: a selection of rows, as old versions of datasets saved it; load it"
-ROW_5 = "00001-of-00003.parquet, row 5: column 'text': expected a string, got N"
+ROW_5 = "00001-of-00003.parquet, row 5: field 'text': expected a string, got N"
 STATE = "x: state.json is not what save_to_disk of a dataset wr"
 BROKEN = f"{SHARD}: the Arrow file is broken: "
-AS_JSON, AS_TABLE = "x, line 1: .*JSON", "x.*, line 1: .*column=NAME"
 BAD = [
     (written(b"\xfe\xff\0a"), {}, "x: UTF-16, expected UTF-8"),
     (written("a".encode("utf-32")), {}, "x: UTF-32, expected UTF-8; .*: iconv -f U"),
     (written(b"BZh91AY"), {}, "x: a bzip2 file, expected text, gzip or zstd; unpack"),
     (written(compress(b"a b" * 99)[:15] + b"x" * 40), {}, "x: the gzip file is broken"),
     (written(zstd.compress(b"a b" * 99)[:9] + b"k"), {}, "x: the zstd file is broken"),
-    (lambda path: written(compress(b"a,b"))(path.with_suffix(".csv.gz")), {}, AS_TABLE),
-    (written(json.dumps(DOCUMENT)), FIELD, AS_JSON),
-    (written(json.dumps(DOCUMENT, indent=1)), {"field": "a"}, AS_JSON),
+    (lambda path: written(compress(b"a,b\n1,2"))(path.with_suffix(".csv.gz")), {},
+     "csv.gz: name the field .*there are: a, b$"),
+    (written("a\tb\n1\t2"), {}, "x: name the field that holds the .*are: a, b$"),
+    (written("a,text\n1,2\n3,4"), {"field": "b"}, "line 2: no field 'b'; .*: a, text$"),
+    (written(json.dumps([*RECORDS, 3])), TEXT, "record 6: expected a JSON obj"),
+    (written(json.dumps(RECORDS, indent=1)[:-9]), TEXT, "x, line 20: expected a JSON "),
+    (written("a b\rc d\r"), {}, "x, line 1: a line end of old Macs .*: tr '"),
     (written('{"a": "b"}\nb'), {"field": "a"}, "x, line 2: .*, got b; mend or rem"),
-    (written('{"a": "b"}\n{"a": "'), {"field": "a"}, "line 2: .*which is no JSON$"),
-    (written('{\n"a": "b"}'), {"field": "a"}, "line 1: .* got {; write one object"),
-    (written("a,b\n1"), {"column": "b"}, "line 2: column 'b': .* string, got None"),
-    (written('a\n"a\n' + "c\n" * 99_999), {"column": "a"}, "line .*quote left open"),
-    (written(LINE), {"field": "meta.lost"}, "x, line 1, meta: no f.*: text, x.y$"),
-    (written(LINE), {"field": "meta"}, "field 'meta': expected a string, got {'text'"),
-    *((written(STRINGS), x, 'line 1: JSON strings.*[(]field="."') for x in ({}, FIELD)),
+    (written('{"a": "b"}\n{"a": "'), {"field": "a"}, "line 2: .*, got {.*or remov"),
+    (written("a,b\n1"), {"field": "b"}, "line 2: 1 cells, expected 2 as in .*(a,b)"),
+    (written("a,b\n1,2\n1,2,3"), {"field": "b"}, "line 3: 3 cells, expected 2 as in"),
+    (written("a,b,a\n1,2,3"), {"field": "b"}, "line 1: columns of one name, 'a'; ren"),
+    (written('a,b\n1,"c\nd"\n2,"e\n3,f\n'), {"field": "b"}, "line 4: .* quote that op"),
+    (written('a,b\n1,"c\n2,"e"\n'), {"field": "b"}, "line 2: .* quote that opens i"),
+    (written('a\n"a\n' + "c\n" * 99_999), {"field": "a"}, "line 2: .*quote that opens"),
+    (written([LINE] * 2), {"field": "meta.lost"}, "line 1, meta: no f.*: text, x.y$"),
+    (written(LINE), {"field": "n"}, "record 1: field 'n': expected a string, got None"),
+    *((written(STRINGS), x, 'line 1: JSON strings.*[(]field="."') for x in ({}, TEXT)),
     (written([*STRINGS, '"a" b']), {"field": "."}, 'line 48: .* string .*"a" b'),
-    (written(LISTS), {"field": "outputs"}, "line 1: .* prompt are for --prompts"),
+    (written(LISTS), {}, "x: name the field .*: prompt, outputs; add --prompts"),
+    (written(LISTS), {"field": "outputs"}, "line 1: .*; add --prompts .*, outputs.0$"),
     (piped, TEXT, "stream: the Parquet file is broken: "),
     (with_file("a.parquet", b"a b\n", Path.mkdir), TEXT, "x/a.parquet: the Parquet fi"),
     (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
@@ -434,7 +453,7 @@ BAD = [
     (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, OLD),
     (lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]), TEXT, ROW_5),
     (lambda path: Files((written(" ")(path), path)), {}, "x, .*x, line 1: no line has"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "options", "message"), BAD)
@@ -446,8 +465,8 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, make, options, messag
 
 def test_bad_tables_streams_and_tokenizers(tmp_path, as_a_user):
     path = written(b"a b\nc\n")(tmp_path / "f")
-    read, named = partial(read_corpus, path), partial(read_corpus, column="text")
-    other, none = partial(read_corpus, column="x"), Rows(["a b"], None)
+    read, named = partial(read_corpus, path), partial(read_corpus, field="text")
+    other, none = partial(read_corpus, field="x"), Rows(["a b"], None)
     refused(
         ("expected a file in binary mode, got one of t", read_corpus, io.StringIO("a")),
         ("line 1: expected a list of tokens, got str", read, str.lower),
@@ -469,7 +488,7 @@ def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
     modules = [f"{x}{y}" for x in ("compression", "backports") for y in ("", ".zstd")]
     for module in (*modules, "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, module, None)
-    read, said = partial(read_corpus, column="text"), '"qdtheory[parquet]"'
+    read, said = partial(read_corpus, field="text"), '"qdtheory[parquet]"'
     refused(
         ('"qdtheory[zstd]"', read_corpus, packed),
         *((said, read, x) for x in tables),
@@ -485,7 +504,7 @@ def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):
         broken[rng.randrange(4, len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(broken[: rng.choice([len(content), rng.randrange(4, 900)])])
         with suppress(ValueError):
-            read_corpus(path, column="text")
+            read_corpus(path, field="text")
 
 
 # -- tokenizers: those of sacrebleu, and the names that choose them ------------------

@@ -170,7 +170,7 @@ def test_samples_are_paths_streams_tables_or_texts():
     whole = evaluate({"model": STRINGS, "half": STRINGS[:30]}, real, 2)
     half = pd.read_parquet("half.parquet")
     columns = {"model": "model.parquet", "half": half}
-    assert evaluate(columns, "real.parquet", 2, column="text") == whole
+    assert evaluate(columns, "real.parquet", 2, field="text") == whole
     stream = io.BytesIO(Path("model.txt").read_bytes())
     mixed = {"model": stream, "half": read_corpus("half.txt")}
     assert evaluate(mixed, pd.Series(REAL_STRINGS), 2) == whole
@@ -218,7 +218,7 @@ WRITTEN = [text.title() if i % 3 else text for i, text in enumerate(STRINGS)] + 
 CHANGES = {"max_order": 3, "smoothing": None, "estimator": "plug-in", "level": 0.9}
 CHANGES |= {"tokenizer": "characters", "empty": "skip", "lowercase": True, "draws": 50}
 # These say where texts are and how they are counted, and change none.
-SAME = dict.fromkeys(["field", "column", "reference_field"], "text")
+SAME = dict.fromkeys(["field", "reference_field"], "text")
 SAME |= {"step": lambda text: None, "scheduler": None}
 
 
@@ -268,7 +268,7 @@ def test_bad_input(as_a_user):
         ("candidates: expected a Corpus, a list of str", of_real, 5),
         ("several candidates go by name, {'model': texts}", of_real, [MODEL]),
         ("references: expected a Corpus, a list", against, {"a": []}),
-        (without, partial(of_real, column="body"), body),
+        (without, partial(of_real, field="body"), body),
         error=TypeError,
     )
     said = "texts themselves go in a list: 'a b'"

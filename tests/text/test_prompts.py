@@ -12,13 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 from refusals import refused
 from scipy import stats
 
 from qdtheory import text
 from qdtheory.support.records import Estimate
-from qdtheory.text.prompt_files import read_prompts
+from qdtheory.text.files import FieldWarning
+from qdtheory.text.prompt_files import FIELDS, read_prompts
 from qdtheory.text.prompt_report import moments
 
 KERNELS = ("exact match", "1-grams", "2-grams", "3-grams")
@@ -39,7 +41,7 @@ def similar(kernel, one, other):
 def by_loops(kernel, outputs, references):
     near = np.mean([similar(kernel, x, z) for x in outputs for z in references])
     own = np.mean([similar(kernel, *pair) for pair in permutations(outputs, 2)])
-    return near, -own, 2 * near - own
+    return 2 * near - own, near, -own
 
 
 def prompts(seed, numbers, longest=7):
@@ -55,10 +57,11 @@ def prompts(seed, numbers, longest=7):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scores_are_those_of_loops_over_pairs(kernel):
     outputs, references = prompts(0, [2, 3, 5, 8]), prompts(1, [1, 4, 2, 1])
+    outputs = [[*x[1:], "a b b c"] for x in outputs]  # which every kernel sees
     report = text.evaluate_prompts(outputs, references, [kernel])
     expected = [by_loops(kernel, *x) for x in zip(outputs, references)]
     one = [text.kernel_score(*x, kernel) for x in zip(outputs, references)]
-    found = [[x.quality, x.diversity, x.score] for x in one]
+    found = [[x.score, x.quality, x.diversity] for x in one]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(report.scores["outputs"].T, expected, atol=1e-12)
     means = [report["outputs"][metric].value for metric in report.metrics]
@@ -125,8 +128,9 @@ def test_a_function_is_asked_for_all_texts_of_a_prompt_in_lists_of_its_own():
         return gram
 
     both = text.evaluate_prompts([OURS] * 2, [REAL] * 2, [same, "exact match"])
-    assert both.metrics[0] == "same quality"
-    np.testing.assert_array_equal(*np.split(both.scores["outputs"], 2))
+    assert both.metrics[0] == "same score"
+    scores = both.scores["outputs"]
+    np.testing.assert_array_equal(scores[::2], scores[1::2])
 
 
 def test_weights_of_an_indefinite_kernel_are_shown():
@@ -237,37 +241,166 @@ def test_references_in_a_file_of_their_own_and_other_names_of_fields():
     assert references == [["1"], ["0"]]
 
 
+LOG = [(x["prompt"], x["outputs"], x["references"][0]) for x in ROWS]
+SAMPLES = [(x, [y], z) for x, ys, z in LOG for y in ys]
+
+
+def log(prompt, outputs, reference, make=lambda texts: texts, rows=LOG, write=lines):
+    """A file of these fields, in which the outputs are shaped."""
+    return write({prompt: x, outputs: make(ys), reference: z} for x, ys, z in rows)
+
+
+def chosen(make):
+    return lambda texts: [{"index": 0} | make(x) for x in texts]
+
+
+def only(texts):
+    (text,) = texts
+    return text
+
+
+def table(rows):
+    file, rows = io.StringIO(), [*rows]
+    writer = csv.DictWriter(file, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def parquet(rows):
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([*rows]), file)
+    return file.getvalue()
+
+
+def helm(rows):
+    """One object, with one list of records."""
+    made = [
+        {"instance": {"input": {"text": x["q"]}, "references": [{"output": x["z"]}]}}
+        | {"result": {"completions": x["a"]}}
+        for x in rows
+    ]
+    return json.dumps({"spec": {"n": 1}, "request_states": made}, indent=1)
+
+
+MESSAGE = chosen(lambda x: {"message": {"role": "assistant", "content": x}})
+NAMES = "prompt", "output", "reference"
+SHAPES = {
+    "strings as references": log("prompt", "outputs", "references"),
+    "a row an output": log(*NAMES, only, SAMPLES),
+    "vLLM": log("prompt", "outputs", "answer", chosen(lambda x: {"text": x})),
+    "OpenAI": log("prompt", "choices", "label", MESSAGE),
+    "a batch of OpenAI": log(
+        "custom_id", "response", "target", lambda x: {"body": {"choices": MESSAGE(x)}}
+    ),
+    "lm-eval": log("doc", "resps", "target", lambda texts: [texts]),
+    "HELM": log("q", "a", "z", chosen(lambda x: {"text": x}), write=helm),
+    "completions": log("question", "completions", "answers"),
+    "generations": log("input", "generations", "gold"),
+    "an array": log("query", "responses", "targets", write=lambda x: json.dumps([*x])),
+    "an array of samples": log(
+        *NAMES, only, SAMPLES, lambda rows: json.dumps([*rows], indent=2)
+    ),
+    "gzip": gzip.compress(log("instruction", "predictions", "labels").encode()),
+    "CSV": log(*NAMES, only, SAMPLES, table),
+    "TSV": log(*NAMES, only, SAMPLES, table).replace(",", "\t"),
+    "Parquet": log("prompt", "outputs", "references", write=parquet),
+    "structs": log("doc", "model_response", "z", lambda x: {"text": x}, write=parquet),
+}
+
+
+def read(content, *more, **settings):
+    data = content.encode() if isinstance(content, str) else content
+    return read_prompts([io.BytesIO(data)], *more, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::qdtheory.text.files.FieldWarning")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_of_a_log_gives_the_report_of_the_plain_one(shape):
+    fields = ("doc", "model_response.text", "z") if shape == "structs" else ()
+    prompts, ours, real = read(SHAPES[shape], fields=fields)
+    assert prompts == [x for x, _, _ in LOG]
+    plain = [[*column] for column in zip(*((ys, [z]) for _, ys, z in LOG))]
+    found = text.evaluate_prompts(ours["stream"], real)
+    assert found == text.evaluate_prompts(*plain)
+
+
+def test_a_guess_is_said():
+    said = "prompt from 'doc', outputs from 'resps', references from 'target' "
+    with pytest.warns(FieldWarning, match=f"{said}[(]field=doc,resps,target[)]"):
+        read(SHAPES["lm-eval"])
+
+
+def test_without_references_diversity_alone_is_told():
+    _, ours, none = read(lines({"prompt": x, "outputs": y} for x, y, _ in LOG))
+    assert none is None
+    found = text.evaluate_prompts(ours, kernels="1-grams")
+    whole = text.evaluate_prompts(ours["stream"], [["a"]] * 3, "1-grams")
+    assert [*found["stream"]] == ["1-grams diversity"]
+    assert found["stream"]["1-grams diversity"] == whole["outputs"]["1-grams diversity"]
+    assert "No references: diversity alone" in str(found)
+    both = text.evaluate_prompts(ours | {"b": ours["stream"]})
+    refused(("expected references, by which alone", both.compare, "stream", "b"))
+
+
+def test_kernels_that_tell_nothing_are_left_out_or_refused():
+    """2-grams of single words see nothing; nothing is equal to another text."""
+    words, real = [["Paris", "Paris"], ["Rome", "Oslo"]], [["Paris"], ["Rome"]]
+    found = text.evaluate_prompts(words, real)
+    assert found.kernels == ("exact match", "1-grams")
+    assert "Left out, as nothing is alike by it: 2-grams." in str(found)
+    alike = text.evaluate_prompts([["a b c", "a b d"]] * 2, [["a b e"]] * 2)
+    assert alike.kernels == ("1-grams", "2-grams")
+    apart = [["a", "b"]] * 2
+    assert text.evaluate_prompts(apart, [["c"]] * 2).kernels == ("exact match",)
+    said = "kernel 2-grams sees nothing: no output has 2 tokens; take 1-grams or exact"
+    one = {"seen": [["a b", "c"]] * 2, "blind": words}
+    refused(
+        (said, text.kernel_score, *words[:1], *real[:1]),
+        (said, text.evaluate_prompts, one, real, "2-grams"),
+        ("1 tokens; take exact m", text.kernel_score, ["", ""], ["a"], "1-grams"),
+    )
+
+
 @pytest.mark.usefixtures("as_a_user", "folder")
 def test_a_bad_line_is_told_by_its_file_and_number():
-    files = {
-        "twice.jsonl": lines([*ROWS, ROWS[0]]),
-        "broken.jsonl": lines(ROWS) + '{"prompt": "When?"',
-        "empty.jsonl": "",
-        "five.jsonl": lines(ROWS[0] | {"prompt": x} for x in "ABCDE"),
-    }
-    for name, content in files.items():
-        Path(name).write_text(content)
-
-    def read(*files, **fields):
+    def written(*files, **fields):
         def reading():
             Path("two.jsonl").write_text(lines([ROWS[0], ROWS[1] | fields, ROWS[2]]))
             return read_prompts(files or ["one.jsonl", "two.jsonl"])
 
         return reading
 
-    second, twice = "two.jsonl, line 2", "twice.jsonl, line"
-    missing, strings = "prompts of one.jsonl are missing", "expected a list of strings"
+    Path("five.jsonl").write_text(lines(ROWS[0] | {"prompt": x} for x in "ABCDE"))
+    twice = [{"prompt": "a", "outputs": ["b", "c"], "filter": x} for x in ("x", "y")]
+    other = [("Why?", ["a"], "b"), *SAMPLES]
+    second, missing = "two.jsonl, line 2", "prompts of one.jsonl are missing"
     refused(
-        (f"{second}: outputs: expected 2 or more, got 1", read(outputs=["a"])),
-        (f"{second}: other references of 'How?' than one", read(references=["d"])),
-        (f"two.jsonl: {missing}: 'How?'", read(prompt="Ho?")),
-        ("missing: 'A', 'B', 'C' and 2 more", read("five.jsonl", "one.jsonl")),
-        (f"{twice} 4: prompt 'Why?' again, as in {twice} 1", read("twice.jsonl")),
-        ("broken.jsonl, line 4: expected a JSON object", read("broken.jsonl")),
-        ("empty.jsonl: no prompt; expected a JSON", read("one.jsonl", "empty.jsonl")),
+        (f"{second}: outputs: expected 2 or more, got 1", written(outputs=["a"])),
+        (f"{second}: other references of 'How?' than one", written(references=["d"])),
+        (f"two.jsonl: {missing}: 'How?'", written(prompt="Ho?")),
+        ("missing: 'A', 'B', 'C' and 2 more", written("five.jsonl", "one.jsonl")),
+        ("line 4: prompt 'Why?' again, as in stream, line 1;", read, lines(ROWS * 2)),
+        ("one in each with the same ref", read, log(*FIELDS, rows=other)),
+        ("line 2: prompt 'a' again, as in stream, line 1, by another filter, y; keep"
+         """ the rows of one: jq -c 'select(.filter == "x")'""", read, lines(twice)),
+        ("line 4: expected a JSON object", read, lines(ROWS) + '{"prompt": "When?"'),
+        ("stream: no prompt; expected a JSON", read, ""),
+        ("a table, of prompts and outputs, got lines of text", read, "a b\nc"),
+        ("line 1: outputs: expected 2 or more, got 1; draw", read, log(*FIELDS, only,
+         [(x, ys[:1], z) for x, ys, z in LOG])),
+        ("no field is called as outputs are; name them (field=prompt,outputs,referen"
+         "ces); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
+        ("expected objects with a prompt, got 'a'", read, '["a", "b"]'),
+        ("line 1: no field 'lost'; there are: p", partial(read,
+         fields=("prompt", "outputs", "lost")), lines(ROWS)),
+    )  # fmt: skip
+    strings = "expected a list of strings"
+    refused(
+        (f"{second}: outputs: {strings}, got [1", written(outputs=[1, 2])),
+        (f"{second}: references: {strings}, got [None]", written(references=None)),
+        error=TypeError,
     )
-    listed = f"{second}: outputs: {strings}, got [1", read(outputs=[1, 2])
-    refused(listed, error=TypeError)
     refused(("lost.jsonl", read_prompts, ["lost.jsonl"]), error=FileNotFoundError)
 
 
@@ -307,7 +440,7 @@ def report():
 
 def test_the_test_is_a_paired_t_test(report):
     found = report.compare("P", "sharper", "exact match")
-    one, other = (report.scores[name][2] for name in ("P", "sharper"))
+    one, other = (report.scores[name][0] for name in ("P", "sharper"))
     expected = stats.ttest_rel(one, other)
     assert found.p_value == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval(0.95)
@@ -330,24 +463,36 @@ def test_scores_that_are_equal_but_for_rounding_tell_nothing_and_are_both_the_hi
         for test in report.comparisons:
             assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
             assert test.closer is None
-            assert np.isinf(test.plan()[5].apart)
-        assert [row[-1][1] for row in report.cells().values()] == ["*", "*"]
+            assert test.plan() == {}
+        assert [row[0][1] for row in report.cells().values()] == ["*", "*"]
     # Scores that are 0 but for rounding.
     halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
     near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
     assert near.compare("a", "b").p_value == 1
 
 
-def test_one_difference_for_all_prompts_tells_nothing():
+@pytest.mark.parametrize(("pairs", "closer"), [(1, None), (3, "a"), (99, "a")])
+def test_one_difference_for_all_prompts_is_told_by_the_sign_test(pairs, closer):
     """Also one that only rounding varies: of 1/7 in different sums."""
-    real = [["a b c d e f g"], ["p q r s t u v"]] * 3
-    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * 6}
+    real = [["a b c d e f g"], ["p q r s t u v"]] * pairs
+    sides = {"a": [x * 3 for x in real], "b": [["y", "z"]] * len(real)}
     for kernel in ("exact match", "1-grams"):
         found = text.evaluate_prompts(sides, real, kernel).compare("a", "b")
         assert found.difference.value > 0.1
-        assert np.isnan([found.p_value, found.effect]).all()
-        assert found.closer is None
-        assert str(found).startswith("Nothing is told of a and b by")
+        signs = stats.binomtest(len(real), len(real)).pvalue
+        assert found.p_value == pytest.approx(signs)
+        assert (found.closer, found.plan()) == (closer, {})
+        said = "p < 1e-11" if pairs == 99 else f"p = {signs:.2g}"
+        assert str(found).endswith(f"prompts, {said} by the sign test.")
+
+
+def test_no_p_value_is_0():
+    """Of 999 prompts that differ by the same, and one that does not."""
+    ours, real = [["y", "y"]] * 1000, [["y"]] * 1000
+    sides = {"a": ours, "b": [["n", "m"]] * 999 + [["y", "m"]]}
+    found = text.evaluate_prompts(sides, real, "exact match").compare("a", "b")
+    assert 0 < found.p_value < 1e-300
+    assert "p < 1e-11;" in str(found)
 
 
 def test_variances_within_a_prompt_are_unbiased():
@@ -424,7 +569,7 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
 def test_every_format_holds_the_same_numbers(report):
     rows, told = [*csv.DictReader(report.to_csv().splitlines())], report._plain()
     assert told == json.loads(report.to_json())
-    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][-1]]
+    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][1]]
     for row, line in zip(rows, report.to_frame().to_dict("records")):
         name, metric = row["candidate"], row["metric"]
         value = report[name][metric].value
