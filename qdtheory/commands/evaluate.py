@@ -118,25 +118,24 @@ def evaluate(
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
 
-    BLEU and CR are qualities, NRR and distinct diversities: none of them has a best,
-    as other text can beat real text. With --real each is below, like or beyond real
-    text. Self-BLEU is a lack of diversity, CND the distance to real text by CR and NRR.
-    Each comes with a 95 % interval over samples of both sides (of BLEU, of candidates),
-    unless too little repeats. Without references: diversity alone.
+    BLEU and CR are qualities, NRR and distinct diversities. None has a best, as
+    other text can beat real text: with --real each is below, like or beyond it.
+    Self-BLEU is a lack of diversity, CND the distance to real text by CR and NRR.
+    Each comes with a 95 % interval over samples of both sides (of BLEU, of
+    candidates), unless too little repeats. Without references: diversity alone.
 
-    Files are UTF-8, plain, gzip or zstd. Several files of references are one sample,
-    and so is a folder of Parquet files. An empty line is a text that the model wrote:
-    it has BLEU 0.
+    Files are UTF-8, plain, gzip or zstd, or JSON, CSV, TSV or Parquet. Several
+    files of references are one sample, and so is a folder of Parquet files. An
+    empty line is a text that the model wrote: it has BLEU 0.
 
     An option of FILES or NAMES takes all words up to the next option, so that
-    candidates come first. The signature in the last line names each choice that changes
-    a number, to be printed beside the numbers.
+    candidates come first. The last line ends with the signature, which names each
+    choice that changes a number: print it beside the numbers.
 
-    With --prompts each line is a JSON object of prompt, outputs and references: at
-    least two samples of the model and one human answer, in lists. Fair kernel scores of
-    candidates with the same prompts, and t-tests over prompts.
+    With --prompts each line is a JSON object of prompt, outputs and references.
+    Fair kernel scores of candidates with the same prompts, and t-tests over prompts.
 
-    Example: qdtheory evaluate model.txt other.txt.gz -r test.txt --real held_out.txt
+    Example: qdtheory evaluate model.txt other.txt.gz -r test.txt --real held.txt
 
     Example: qdtheory evaluate a.txt b.txt -r test.txt -m BLEU CND --compare a.txt b.txt
 
