@@ -11,7 +11,7 @@ import numpy as np
 from qdtheory.support.layout import printable
 from qdtheory.support.records import Estimate, Record
 from qdtheory.text.checks import require_positive
-from qdtheory.text.defaults import LEVEL, ROWS
+from qdtheory.text.defaults import LEVEL, NUM_GROUPS, ROWS
 from qdtheory.text.intervals import interval_of, summed_variance
 from qdtheory.text.planner import POWER, needed
 from qdtheory.text.tables import with_margin
@@ -102,7 +102,8 @@ class Comparison(Record):
         unfit = self.dependent and of_references(metric)
         if unfit or (self.uneven and metric.startswith(SIZED)) or not low <= high:
             return np.nan
-        return ((low > 0) - (high < 0)) * (-1 if lower_is_better(metric) else 1)
+        sign = -1.0 if lower_is_better(metric) else 1.0
+        return sign * ((low > 0) - (high < 0))
 
     def better(self, metric: str) -> str | None:
         """Name the candidate that is better by a metric, beyond its interval, if any.
@@ -330,6 +331,7 @@ def _from_real(report: Any, name: str, metric: str) -> str:
     told = f"{name} {differs} from real text, {far}"
     if x.value > 0:
         size *= needed(x.value, x.value - x.low, x.standard_error, POWER)
+        size = max(size, NUM_GROUPS)  # of fewer the error is not known
         told += f"; about {float(f'{size:.3g}'):,.0f} sentences would tell it from "
         told += "held-out text"
     words = beside_real(report, name).items()

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,14 +72,14 @@ class Plan(Record):
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
     tokenizers: tuple[str | None, ...]
-    metrics: tuple[str, ...] | None  # that are shown, by what they were asked for
+    metrics: Any  # names that are shown, by what they were asked for
     real: str | None  # the candidate that is real text
 
 
 class Columns(NamedTuple):
     """The metrics of a report, a column each."""
 
-    names: Any  # an array of strings
+    names: tuple[str, ...]
     kept: np.ndarray  # without references, those of one sample
     ranges: tuple[np.ndarray, np.ndarray]
     are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
@@ -355,7 +355,7 @@ def reported(
 ) -> Report:
     """Compute metrics and intervals from all sums and the scores of each group."""
     columns, each = _columns(plan, totals), {}
-    names, real = columns.names[columns.kept], plan.references
+    names, real = (*compress(columns.names, columns.kept),), plan.references
     for name, scores in of_groups.items():
         with naming(name):
             each[name] = _estimated(plan, totals, columns, name, scores)
@@ -364,7 +364,7 @@ def reported(
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
     of_each = chain.from_iterable(x.warnings for x in each.values())
     return Report(
-        metrics=tuple(names.tolist()),
+        metrics=names,
         scores={name: x.scores for name, x in each.items()},
         left_out={name: x.left_out for name, x in each.items()},
         real_left_out={name: x.real_left_out for name, x in each.items()},
@@ -376,7 +376,7 @@ def reported(
         warnings=(*plan.warnings, *copies, *of_each),
         methods=_methods(plan, columns.drawn),
         signature=_signature(plan),
-        rows=_rows(names.tolist(), plan.metrics, real is None),
+        rows=_rows(names, plan.metrics, real is None),
         real=plan.real,
     )
 
@@ -396,10 +396,10 @@ def _columns(plan: Plan, totals: CorpusSums) -> Columns:
     ranges = RANGES | ({"CND": (0, 2)} if plan.estimator == "plug-in" else {})
     rows = [(f"{kind}-{n}", *ends) for kind, ends in ranges.items() for n in orders]
     rows += [(f"distinct_{k}-{n}", 1, k) for n in drawn]
-    names, low, high = map(np.array, zip(*rows))
+    names, low, high = zip(*rows)
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
     kept = np.array([bool(plan.references) or not of_references(x) for x in names])
-    return Columns(names, kept, (low, high), are_rates, drawn)
+    return Columns(names, kept, (np.array(low), np.array(high)), are_rates, drawn)
 
 
 def _estimated(
@@ -426,18 +426,17 @@ def _estimated(
     missing = comparability.unsupported(totals, name, columns.names, *each)
     variance[missing[0] | missing[1]] = np.nan
     orders, kinds = range(1, plan.max_order + 1), ("CND", "CR", "NRR")
-    index = {name: i for i, name in enumerate(columns.names)}
-    rates = np.array([[index[f"{x}-{n}"] for n in orders] for x in kinds])
+    rates = np.array([[columns.names.index(f"{x}-{n}") for n in orders] for x in kinds])
     # If nothing repeats, and nothing is shared, CND is 0 whatever the two laws are.
     value[rates[0, ~value[rates].any(axis=0)]] = np.nan
     estimate = value, variance, degrees
     intervals = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
     # The mean of CND over independent samples is a squared distance, so not below 0.
     highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
-    kept, rows = columns.kept, columns.names
+    kept = columns.kept
     negative = [n for n, high in zip(orders, highest) if high < 0 and kept[rates[0, 0]]]
-    shown = np.isin(rows, _rows(rows, plan.metrics, plan.references is None))
-    few, same = (rows[x & shown].tolist() for x in missing)
+    rows = _rows(columns.names, plan.metrics, plan.references is None)
+    few, same = ([y for y in compress(columns.names, x) if y in rows] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
     told = {part: getattr(intervals, part)[kept] for part in KEYS}
     left_out, real_left_out = left_out[:, kept], real_left_out[:, kept]

@@ -143,8 +143,8 @@ class Report(Record, Tabled):
     left_out: dict[str, Float[np.ndarray, "groups metrics"]]
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
     dependent: tuple[str, ...]
-    signature: str
-    rows: tuple[str, ...]
+    signature: str = ""
+    rows: tuple[str, ...] = ()
     real: str | None = None
 
     columns = (*COLUMNS, "beside_real")
@@ -153,7 +153,8 @@ class Report(Record, Tabled):
         """Return the intervals of one candidate, by metric, or of a metric, by name."""
         if name in self.metrics and name not in self.scores:
             return ByName("candidate", ((x, self[x][name]) for x in self))
-        scores = ByName("candidate", self.scores)[name]
+        every: Any = {**self.scores, **dict.fromkeys(self.rows), **self.scores}
+        scores = ByName("candidate or metric", every)[name]
         rows = np.transpose(numbers(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
         return ByName("metric", zip(self.metrics, intervals, strict=True))
@@ -270,10 +271,8 @@ class Report(Record, Tabled):
     def entries(self, name: str) -> dict[str, Any]:
         """A candidate's column for JSON, each cell with its word beside real text."""
         found, words = self[name], self.beside_real(name)
-        return {
-            metric: plain(found[metric]) | {"beside_real": words.get(metric) or None}
-            for metric in self.rows
-        }
+        told = {metric: {"beside_real": word or None} for metric, word in words.items()}
+        return {m: plain(found[m]) | told.get(m, {}) for m in self.rows}
 
     def _plain(self) -> dict[str, Any]:
         candidates = {
