@@ -181,10 +181,6 @@ def evaluate(
         found = counted(plan, *texts, step)
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
     compared = found.compare(*compare) if compare else None
-    few = min(found.sizes.values()) < defaults.NUM_GROUPS
-    rough = f"with fewer than {defaults.NUM_GROUPS} sentences intervals are rough"
-    for warning in (*found.warnings, *[rough] * few) if form != "json" else ():
-        complain(warning)
     if form == "json":
         told = _contents(found, plan, name, [*named.values()])
         text = to_json(told | ({"comparison": compared} if compared else {}))
@@ -200,6 +196,10 @@ def evaluate(
     if html is not None:
         write(found.to_html(), html, "--html")
     write(text, output)
+    few = min(found.sizes.values()) < defaults.NUM_GROUPS
+    rough = f"with fewer than {defaults.NUM_GROUPS} sentences intervals are rough"
+    for warning in (*found.warnings, *[rough] * few) if form != "json" else ():
+        complain(warning)
 
 
 # --- Reading ------------------------------------------------------------------------
