@@ -1,6 +1,7 @@
 """The command `qdtheory`: a thin shell over the library, which it imports late."""
 
 import sys
+import warnings
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, NoReturn, cast
@@ -14,9 +15,10 @@ from qdtheory.commands.doctor import doctor
 from qdtheory.commands.evaluate import GONE, evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
-from qdtheory.commands.outputs import complain, said_in_a_line
+from qdtheory.commands.outputs import complain, with_options
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.support.packages import versions
+from qdtheory.text.files import FieldWarning
 
 ALL_WORDS = "an option of FILES or NAMES takes all words up to the next option, leaving"
 # Typer names the class of its errors by this subclass only.
@@ -33,7 +35,9 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run the command."""
         try:
-            with said_in_a_line():
+            with warnings.catch_warnings():  # which are said in a line
+                warnings.simplefilter("always", FieldWarning)
+                warnings.showwarning = lambda x, *_: complain(with_options(str(x)))
                 status = super().main(*args, **options | {"standalone_mode": False})
         except UsageError as error:
             path = error.ctx.command_path if error.ctx else "qdtheory"

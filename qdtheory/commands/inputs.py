@@ -106,10 +106,7 @@ def fields_of(field: str | None, most: int) -> list[str]:
     """The names in --field, at most so many."""
     names = [name.strip() for name in field.split(",")] if field else []
     if len(names) > most or not all(names):
-        wanted = ("one name", "two names at most: the text's, the references'")
-        of_prompts = "three names at most: prompt,outputs,references"
-        wanted = (*wanted, of_prompts)[most - 1]
-        fail(f"--field {field}: expected {wanted}")
+        fail(f"--field {field}: expected names between commas, at most {most}")
     return names
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NoReturn
 import typer
 
 from qdtheory.support.layout import laid_out, table_lines
-from qdtheory.text.files import FieldWarning, replacing, shown
+from qdtheory.text.files import replacing, shown
 
 FIGURES = ".svg", ".pdf", ".png"
 FORMS = {  # of a file by its suffix
@@ -36,19 +35,6 @@ def fail(message: str) -> NoReturn:
     """Print an error in one line, and exit with status 1."""
     complain(message)
     raise typer.Exit(1)
-
-
-@contextmanager
-def said_in_a_line() -> Iterator[None]:
-    """Print on stderr, as a line, which fields were chosen for the user."""
-
-    def say(message: Any, *_: Any) -> None:
-        complain(with_options(str(message)))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", FieldWarning)
-        warnings.showwarning = say
-        yield
 
 
 @contextmanager

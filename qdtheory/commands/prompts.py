@@ -45,15 +45,9 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     if given["html"]:
         write(found.to_html(), given["html"], "--html")
     methods = given.get("methods", True) or given["output"] is not None
-    match form:
-        case None | "table":
-            told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n"
-            told += found.signature
-        case "json":
-            told = found.to_json(indent=2)
-        case _:
-            told = getattr(found, f"to_{form}")()
-    write(told, given["output"])
+    told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n{found.signature}"
+    laid_out = getattr(found, f"to_{form}", lambda: told)
+    write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
 
 
 def _file(path: str) -> Any:

@@ -208,14 +208,13 @@ def _sent(client: Any, corpus: Corpus) -> list[Any]:
 
 def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     """Futures of the slices of a file."""
-    known = form_by_line(path, settings["field"])
-    if known is None:
+    form = form_by_line(path, settings["field"])
+    if form is None:
         return [client.submit(_file, path, settings, pure=False)]
-    form, field = known
     total, parts = getsize(path), TASKS_A_THREAD * num_threads(client)
     size = max(1, min(BLOCK, -(-total // parts)))
     starts = range(0, max(total, 1), size)
-    known = size, form, settings | {"field": field}
+    known = size, form, settings
     return [client.submit(_block, path, x, *known, pure=False) for x in starts]
 
 

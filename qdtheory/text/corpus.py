@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, pairwise, repeat
-from typing import Any, Protocol, TypeAlias, cast, overload, runtime_checkable
+from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 from jaxtyping import Int
@@ -123,26 +123,8 @@ class Corpus:
         )
 
 
-@runtime_checkable
-class Sample(Protocol):
-    """What is known of a corpus here, wherever its tokens are."""
-
-    @property
-    def vocabulary(self) -> tuple[Token, ...]: ...  # noqa: D102
-    @property
-    def empty_lines(self) -> int: ...  # noqa: D102
-    @property
-    def tokenizer(self) -> str | None: ...  # noqa: D102
-    @property
-    def lengths(self) -> Int[np.ndarray, " sentences"]: ...  # noqa: D102
-    @property
-    def num_tokens(self) -> int: ...  # noqa: D102
-    @property
-    def num_empty(self) -> int: ...  # noqa: D102
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: np.ndarray) -> Iterable[tuple[Token, ...]]: ...
-
-
+# A corpus, wherever its tokens are: what has the attributes and methods of one.
+Sample: TypeAlias = Any
 Texts: TypeAlias = (
     Corpus
     | Iterable[str]

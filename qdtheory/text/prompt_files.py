@@ -15,7 +15,7 @@ FIELDS = ("prompt", "outputs", "references")
 # input both are the prompt.
 CALLED = (
     "prompt question query instruction+input instruction input problem doc.question "
-    "doc.query doc instance.input.text messages doc_id custom_id task_id question_id id",
+    "doc.query doc instance.input.text messages doc_id custom_id task_id id",
     "outputs output completions completion generations generation responses "
     "predictions prediction samples resps choices response.body.choices response "
     "model_response result.completions generated_text candidates text",

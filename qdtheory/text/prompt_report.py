@@ -16,7 +16,6 @@ from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import SampleSize
 from qdtheory.text.report import (
     COLUMNS,
-    SAID,
     STYLE,
     TITLE,
     Tabled,
@@ -36,6 +35,7 @@ PLAN = (
 LONG = 30  # letters of a name in the plan
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
+SAID = "warnings", "conclusions", "methods", "signature"
 TINY = 1e-11  # of which a p-value says no more than that it is less
 NOT_SAID = (
     "Closer is by one kernel, and by the score: more quality, or more diversity, alone "
@@ -114,22 +114,18 @@ class PromptComparison(Record):
         if self.closer:
             other = self.other if self.closer == self.one else self.one
             who = f"{self.closer} is closer than {other}"
+        over = f", {self.level:.0%} interval {d.low:.3g} to {d.high:.3g} over"
+        more = ""
         if not d.standard_error:
-            return (
-                f"{who} to what people write by {self.kernel}: difference "
-                f"{d.value:.3g} for each of {self.num_prompts:,} prompts, {p} by the "
-                "sign test."
-            )
-        planned = ""
-        if k in self.variances and d.value:
-            planned = (
+            over, more = " for each of", " by the sign test"
+        elif k in self.variances and d.value:
+            more = (
                 f"; about {self.plan()[k].apart:,.0f} prompts of {k} outputs show such "
                 f"a difference with probability {POWER}"
             )
         return (
-            f"{who} to what people write by {self.kernel}: difference {d.value:.3g}, "
-            f"{self.level:.0%} interval {d.low:.3g} to {d.high:.3g} over "
-            f"{self.num_prompts:,} prompts, {p}{planned}."
+            f"{who} to what people write by {self.kernel}: difference {d.value:.3g}"
+            f"{over} {self.num_prompts:,} prompts, {p}{more}."
         )
 
 
@@ -182,7 +178,7 @@ class PromptReport(Record, Tabled):
         Args:
             one: name of a candidate.
             other: name of another.
-            kernel: name of the kernel; without one, the last of the report.
+            kernel: name of the kernel; without one, the first of the report.
 
         Raises:
             KeyError: there is no such candidate or kernel.
@@ -194,7 +190,7 @@ class PromptReport(Record, Tabled):
             raise ValueError(f"expected two candidates, got {one!r} twice")
         if not self._scored:
             raise ValueError("expected references, by which alone candidates compare")
-        kernels, kernel = [*self.kernels], kernel or self.kernels[-1]
+        kernels, kernel = [*self.kernels], kernel or self.kernels[0]
         row = ByName("kernel", zip(kernels, range(len(kernels))))[kernel]
         sides = [ByName("candidate", self.scores)[name] for name in (one, other)]
         size = len(self.prompts)
@@ -329,7 +325,7 @@ class PromptReport(Record, Tabled):
             "candidates": {name: plain(self[name]) for name in self},
             "values": {x: dict(zip(self.metrics, y)) for x, y in values.items()},
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            **{name: plain(getattr(self, name)) for name in SAID[1:]},
+            **{name: plain(getattr(self, name)) for name in SAID},
         }
 
 

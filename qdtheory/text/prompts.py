@@ -28,7 +28,7 @@ from qdtheory.text.prompt_kernels import (
 )
 from qdtheory.text.prompt_report import PARTS, PromptReport, moments
 
-KERNELS = (EXACT, "1-grams", "2-grams")
+KERNELS = ("2-grams", "1-grams", EXACT)
 NO_REFERENCES = (
     "No references: diversity alone, which noise has most of. Quality, and how close "
     "the outputs are to what people write, cannot be judged."
@@ -122,8 +122,8 @@ def evaluate_prompts(
             independent samples; or one such list of lists, called "outputs".
         references: for each prompt, in the same order, a list of at least one answer;
             None: diversity alone.
-        kernels: names or functions, see `kernel_score`; or one alone. None: exact
-            match, 1-grams and 2-grams, without those by which nothing is alike.
+        kernels: names or functions, see `kernel_score`; or one alone. None:
+            2-grams, 1-grams and exact match, without those by which nothing is alike.
         prompts: the prompts themselves, for messages; None: their numbers, from 0.
         tokenizer: how strings are split, see `as_corpus`.
         lowercase: lower-case strings before they are split.
@@ -190,15 +190,13 @@ def evaluate_prompts(
             if kernels is not None:
                 require_sight(kernel, seen[-1][0])
         sees, alike = zip(*seen)
-        if kernels is None and not (all(sees) and any(alike)):
+        tells = all(sees) and any(alike)
+        if kernels is None and not tells and (kept or called != EXACT):
             continue
         kept.append(called)
         own += [called] * callable(kernel)
         for name, each in found.items():
             tables[name].append([*map(moments, each, sizes[name].tolist())])
-    if not kept:  # by exact match each text is at least like itself
-        how: Any = {"prompts": prompts, "tokenizer": tokenizer, "lowercase": lowercase}
-        return evaluate_prompts(ours, real or None, EXACT, level=level, **how)
     by = described(tokenizer, lowercase)
     fewest = min(x.min() for x in sizes.values()), min(map(len, real), default=0)
     warnings = [NO_REFERENCES] * (not real)

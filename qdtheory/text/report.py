@@ -62,8 +62,10 @@ class Tabled(Display):
         return getattr(tables, f"{kind}_table")(rows, self.cells())
 
     def to_markdown(self: Any, path: Out = None) -> str:
-        """Lay out the table in Markdown, with legend; the best values are bold."""
-        return kept(f"{self._laid_out('markdown')}\n\n{self.legend('Bold')}", path)
+        """Lay out Markdown: table, best values bold, legend, methods, signature."""
+        said = self.legend("Bold"), tables.in_markdown(self.methods)
+        told = self._laid_out("markdown"), *said, f"`{self.signature}`"
+        return kept("\n\n".join(told), path)
 
     def to_latex(self: Any, path: Out = None) -> str:
         """Lay out LaTeX's tabular, with legend, methods and signature as comments."""

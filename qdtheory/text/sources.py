@@ -118,21 +118,17 @@ def opened_rows(
             yield form, _of_document(values, name, field)
 
 
-def form_by_line(
-    path: str | PathLike[str], field: str | None = None
-) -> tuple[Form, str | None] | None:
-    """What each line of a file is, and the field; None if it is read from its start."""
+def form_by_line(path: str | PathLike[str], field: str | None = None) -> Form | None:
+    """What each line of a file is; None if it has to be read from its beginning."""
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
         if file.read(HEAD).startswith((GZIP, ZSTD, PARQUET)):
             return None
-    with opened_rows(path, field, bounded=False) as (form, found):
-        if form in ("document", "table"):  # whose quotes may go over lines
-            return None
-        if form == "records":
-            field = field or _obvious(name_of(path), next(found)[1])
-        return form, field
+    with opened_rows(path, field, bounded=False) as (form, _):
+        # Quotes of a table go over lines, and the first record names the field.
+        whole = form in ("document", "table") or (form == "records" and not field)
+        return None if whole else form
 
 
 def rows_in(form: Form, lines: Iterable[str], path: str) -> Iterator[Any]:
@@ -186,20 +182,14 @@ def _is_table(first: list[str], path: str, field: str | None) -> bool:
     if _named(path, ".csv", ".tsv"):
         return True
     filled = [line for line in first if line]
-    header, *_ = filled or [""]
-    mark = _delimiter(header, path)
-    if mark not in header:
-        return bool(filled) and header == field
-    try:
-        names, *more = csv.reader(filled, delimiter=mark)
-    except csv.Error:  # of a line too long for a cell
-        return False
+    mark = _delimiter("".join(filled[:1]), path)
+    names = [name.strip('"') for line in filled[:1] for name in line.split(mark)]
     if field in names:
         return True
-    # The last row may go on. Prose has commas too, but no header without blanks.
-    sizes = {*map(len, more[:-1] if len(first) == SHOWN else more)}
-    good = len({*names}) == len(names) and all(x and x == x.strip() for x in names)
-    return sizes == {len(names)} and (mark == "\t" or (len(more) > 1 and good))
+    # Prose has commas too, but no header without blanks beside them.
+    alike = {line.count(mark) for line in filled} == {len(names) - 1} != {0}
+    good = mark == "\t" or (len(filled) > 2 and all(x == x.strip() for x in names))
+    return alike and len(filled) > 1 and good
 
 
 def _delimiter(header: str, path: str) -> str:
@@ -484,19 +474,11 @@ def _parquet_files(root: Path, name: str) -> list[Path]:
 def _files_of_dataset(root: Path, name: str) -> list[Path]:
     try:
         state = json.loads((root / "state.json").read_text("utf-8"))
-        files = [root / entry["filename"] for entry in state["_data_files"]]
-        chosen = state.get("_indices_data_files")
+        if state.get("_indices_data_files"):  # a selection, of old versions
+            raise KeyError
+        return [root / entry["filename"] for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(
             f"{name}: state.json is not what save_to_disk of a dataset writes; save it "
             "again"
         ) from None
-    if chosen:
-        raise ValueError(
-            f"{name}: a selection of rows, as old versions of datasets saved it; load "
-            "it and save it again"
-        )
-    for path in files:
-        if not path.is_file():
-            raise ValueError(f"{name}: {path.name} is missing; copy the whole folder")
-    return files

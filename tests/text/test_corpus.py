@@ -413,7 +413,6 @@ def piped(path):
     return io.BytesIO(one_file(path, text=["a b", "c"] * 99).read_bytes()[:-9])
 
 
-OLD = "x: a selection of rows, as old versions of datasets saved it; load it"
 ROW_5 = "00001-of-00003.parquet, row 5: field 'text': expected a string, got N"
 STATE = "x: state.json is not what save_to_disk of a dataset wr"
 BROKEN = f"{SHARD}: the Arrow file is broken: "
@@ -447,10 +446,10 @@ BAD = [
     (piped, TEXT, "stream: the Parquet file is broken: "),
     (with_file("a.parquet", b"a b\n", Path.mkdir), TEXT, "x/a.parquet: the Parquet fi"),
     (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
-    (with_file(SHARD, None), TEXT, f"x: {SHARD} is missing; copy the whole"),
+    (with_file(SHARD, None), TEXT, BROKEN),
     *((with_file(SHARD, size), TEXT, BROKEN) for size in (60, -2000)),
     *((with_file("state.json", x), TEXT, STATE) for x in (b"{", b'{"_data_files": 1}')),
-    (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, OLD),
+    (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, STATE),
     (lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]), TEXT, ROW_5),
     (lambda path: Files((written(" ")(path), path)), {}, "x, .*x, line 1: no line has"),
 ]  # fmt: skip
