@@ -132,7 +132,8 @@ def evaluate(
     candidates come first. The last line ends with the signature, which names each
     choice that changes a number: print it beside the numbers.
 
-    With --prompts each line is a JSON object of prompt, outputs and references.
+    With --prompts a row is a prompt, its outputs and references, or one output:
+    at least two samples of the model a prompt, and human answers if there are.
     Fair kernel scores of candidates with the same prompts, and t-tests over prompts.
 
     Example: qdtheory evaluate model.txt other.txt.gz -r test.txt --real held.txt

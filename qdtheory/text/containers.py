@@ -38,20 +38,6 @@ class ArrowColumn(Protocol):
         ...
 
 
-@runtime_checkable
-class Dataset(Protocol):
-    """Rows with named columns, as `datasets.Dataset` of Hugging Face has them."""
-
-    @property
-    def column_names(self) -> Any:
-        """The names; None if a stream does not tell them."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]:
-        """Go through the rows, each a dictionary by column."""
-        ...
-
-
 def rows(texts: Any, field: str | None = None) -> Iterable[Any]:
     """Read the rows of a container as Python objects."""
     if isinstance(texts, list | tuple):
@@ -60,7 +46,7 @@ def rows(texts: Any, field: str | None = None) -> Iterable[Any]:
     for attribute in TABLE:
         if hasattr(type(texts), attribute):
             named = _named(getattr(texts, attribute), kind, field)
-            if isinstance(texts, Dataset):
+            if attribute == "column_names" and isinstance(texts, Iterable):
                 return _cells(texts, named)
             return rows(texts[named])
     _refuse(texts, kind)
@@ -113,7 +99,7 @@ def _named(names: Any, kind: str, column: str | None) -> str:
     return column
 
 
-def _cells(dataset: Dataset, column: str) -> Iterator[Any]:
+def _cells(dataset: Iterable[Any], column: str) -> Iterator[Any]:
     for number, row in enumerate(dataset):
         if not isinstance(row, Mapping) or column not in row:
             raise TypeError(f"row {number}: expected a dictionary with {column!r}")

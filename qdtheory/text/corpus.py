@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from qdtheory.text.checks import require_choice
 from qdtheory.text.containers import (
     ArrowColumn,
-    Dataset,
     Token,
     Tokenizer,
     described,
@@ -126,11 +125,7 @@ class Corpus:
 # A corpus, wherever its tokens are: what has the attributes and methods of one.
 Sample: TypeAlias = Any
 Texts: TypeAlias = (
-    Corpus
-    | Iterable[str]
-    | Iterable[Sequence[Token] | np.ndarray]
-    | ArrowColumn
-    | Dataset
+    Corpus | Iterable[str] | Iterable[Sequence[Token] | np.ndarray] | ArrowColumn
 )
 
 

@@ -145,8 +145,8 @@ def _names(
     guessed = [x for x in found[len(fields) :] if x]
     if not {*guessed} <= {*FIELDS}:
         said = ", ".join(f"{x} from {y!r}" for x, y in zip(FIELDS, found) if y)
-        given = ",".join(x or "-" for x in found).removesuffix(",-")
-        tell(f"{name}: {said} (field={given})")
+        given = [x or y for x, y in zip(found, FIELDS)][: 3 if found[-1] else 2]
+        tell(f"{name}: {said} (field={','.join(given)})")
     return (*found,)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from qdtheory.support.packages import required
 from qdtheory.support.records import tell_caller
-from qdtheory.text.containers import ArrowColumn, Dataset, rows
+from qdtheory.text.containers import ArrowColumn, rows
 from qdtheory.text.files import (
     GZIP,
     HEAD,
@@ -38,7 +38,7 @@ from qdtheory.text.files import (
     too_large,
 )
 
-Source: TypeAlias = File | Files | Dataset | ArrowColumn
+Source: TypeAlias = File | Files | Iterable[Any] | ArrowColumn
 Form: TypeAlias = Literal["sentences", "strings", "records", "document", "table"]
 Row: TypeAlias = tuple[str, Any]  # where it stands, and what it holds by field
 SHOWN = 20  # lines that tell a format
@@ -253,7 +253,7 @@ def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Ro
             values = lists[0] if len(lists) == 1 else values
     for number, value in enumerate(values, 1):
         where = f"{path}, record {number}"
-        if not isinstance(value, dict | str):
+        if not isinstance(value, dict | str) or type(value) is not type(values[0]):
             raise ValueError(f"{where}: expected a JSON object, got {value!r:.40}")
         yield where, value
 
