@@ -69,7 +69,11 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
-        args = self._rewritten(args)
+        names = {name for option in self.params for name in option.opts}
+        if "--json" not in names and "--format" in names:  # a short name of a choice
+            stop = args.index("--") if "--" in args else len(args)
+            told = [["--format", "json"] if x == "--json" else [x] for x in args[:stop]]
+            args = [*chain.from_iterable(told), *args[stop:]]
         values, _, order = self.make_parser(ctx).parse_args(args=[*args])
         files = [x for x in self.params if x.param_type_name == "argument"]
         if files and files[0].required and values.get(name := files[0].name) is None:
@@ -86,15 +90,6 @@ class Command(TyperCommand):
                 said = f"Option {option.opts[0]!r} is given twice{same}"
                 raise UsageError(said, ctx)
         return super().parse_args(ctx, args)
-
-    def _rewritten(self, args: list[str]) -> list[str]:
-        """Read --json as --format json, where that is no option of its own."""
-        names = {name for option in self.params for name in option.opts}
-        if "--json" in names or "--format" not in names:
-            return args
-        stop = args.index("--") if "--" in args else len(args)
-        pairs = [["--format", "json"] if x == "--json" else [x] for x in args[:stop]]
-        return [*chain.from_iterable(pairs), *args[stop:]]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""

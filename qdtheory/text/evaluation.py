@@ -459,17 +459,16 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[plan.estimator]
-    kinds = "CR, NRR and CND" if real else "NRR"
-    text = "BLEU and " * bool(real)
-    text += f"Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
-    text += f"{smoothed}, Self-BLEU leave-one-out), {kinds}"
-    against = f"against {real.sentences:,} references" if real else "without references"
-    over = "over candidates"
-    over += " and references, of BLEU over candidates for these references" * bool(real)
-    text += (
-        f" ({rates}), distinct{' and MS-Jaccard' * bool(real)} of {many} sentences "
-        f"{against}; tokens {by}; {plan.level:.0%} jackknife intervals {over}; "
-        f"{versions()}"
+    kinds = "Self-BLEU", "NRR", "distinct", "without references", "candidates"
+    if real:
+        kinds = "BLEU and Self-BLEU", "CR, NRR and CND", "distinct and MS-Jaccard"
+        over = "candidates and references, of BLEU over candidates for these references"
+        kinds = *kinds, f"against {real.sentences:,} references", over
+    text = (
+        f"{kinds[0]} (orders 1 to {plan.max_order}, means of sentence scores, "
+        f"{smoothed}, Self-BLEU leave-one-out), {kinds[1]} ({rates}), {kinds[2]} of "
+        f"{many} sentences {kinds[3]}; tokens {by}; {plan.level:.0%} jackknife "
+        f"intervals over {kinds[4]}; {versions()}"
     )
     every = sizes | ({"references": real} if real else {})
     if any(size.empty for size in every.values()):

@@ -199,14 +199,8 @@ class Report(Record, Tabled):
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
         """
-        sizes = [("References", self.num_references, self.num_empty_references)]
-        sizes += [(name, self.sizes[name], self.empty[name]) for name in self]
-        lines = [
-            f"<li>{escape(printable(name))}: {size:,} sentences, {empty:,} empty</li>"
-            for name, size, empty in sizes
-        ]
         said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
-        told = self.legend(), *self.conclusions
+        told = self.legend(), *self.conclusions, self.methods, self.signature
         said += [f"<p>{escape(text)}</p>" for text in told]
         page = [
             "<!DOCTYPE html>",
@@ -217,8 +211,6 @@ class Report(Record, Tabled):
             _figure(self) if self.num_references else "",
             f"<div class='wide'>{self._laid_out('html')}</div>",
             *said,
-            f"<ul>{''.join(lines)}</ul>",
-            f"<p>{escape(self.methods)}</p><p>{escape(self.signature)}</p>",
             "</main></body></html>",
         ]
         return kept("\n".join(page), path)

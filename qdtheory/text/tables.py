@@ -6,8 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from textwrap import wrap
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rich.cells import cell_len
 
@@ -38,34 +37,22 @@ def plain_table(
 ) -> str:
     """Lay out a table for a terminal, without cutting a number.
 
-    Columns that do not fit side by side go in blocks. The cells of one that does not
-    fit alone stand below the names of their rows.
+    Columns that do not fit side by side go in blocks.
 
     Example:
         >>> columns = {"a": [("0.51 ±0.02", "*")], "b": [("0.4 ±0.1", "")]}
         >>> print(plain_table(["CR-1"], columns, 40))
               a             b
         CR-1  0.51 ±0.02 *  0.4 ±0.1
-        >>> print(plain_table(["CR-1"], {"a": columns["a"]}, 9))
-        a
-        CR-1
-          0.51
-          ±0.02 *
     """
     left = max(map(cell_len, ["", *rows]))
     blocks: list[list[str]] = []
     room = 0
     for name, cells in columns.items():
         shown = [f"{text} {mark}".rstrip() for text, mark in cells]
-        need = max(map(cell_len, shown))
-        if left + GAP + need > width:
-            blocks.append(
-                [*wrapped(printable(name), width), *_stacked(rows, shown, width)]
-            )
-            room = 0
-            continue
-        heads = wrapped(printable(name), width - left - GAP)
-        need = max(need, *map(cell_len, heads))
+        room_of_heads = max(width - left - GAP, *map(cell_len, shown))
+        heads = wrapped(printable(name), room_of_heads)
+        need = max(map(cell_len, [*shown, *heads]))
         if GAP + need > room or len(heads) > 1:
             blocks.append([padded(x, left) for x in [*[""] * len(heads), *rows]])
             room = width - left
@@ -205,7 +192,7 @@ def with_margin(interval: Estimate) -> str:
     return f"{shown(value)} ±{shown(half)}"
 
 
-def _rounding(value: Any) -> float:
+def _rounding(value: float) -> float:
     return ROUNDING * max(abs(value), 1)
 
 
@@ -221,12 +208,3 @@ def _lines(rows, columns, shown) -> list[list[str]]:
     cells = zip(*columns.values(), strict=True)
     pairs = zip(rows, cells, strict=True)
     return [[name, *(shown(*cell) for cell in line)] for name, line in pairs]
-
-
-def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Names of the rows, each above its cell, of which no number is cut."""
-    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
-    told = (wrap(cell, max(width - GAP, 1), **whole) for cell in cells)
-    below = ([f"{' ' * GAP}{part}" for part in parts] for parts in told)
-    both = zip(rows, below, strict=True)
-    return [line for name, parts in both for line in (*wrapped(name, width), *parts)]

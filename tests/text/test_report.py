@@ -496,7 +496,7 @@ def test_the_page_needs_no_other_file_and_shows_what_looks_like_markup(found):
     given = {x: {name: getattr(found, x)["flat"]} for x in tables}
     renamed = replace(found, **given, warnings=("two < three",))
     page = renamed.to_html()
-    for said in ("two < three", name, "References: 90 sentences, 0 empty"):
+    for said in ("two < three", name, "against 90 references"):
         assert escape(said) in page
     assert all(f">{metric}<" in page for metric in found.metrics)
     assert not re.search(r"<(script|link|img|iframe)|(href|src)=.(?!#)", page)
