@@ -105,6 +105,9 @@ from .bounds.bounds import (
 from .catalogue.names import (
     check as check,
 )
+from .text.evaluation import (
+    evaluate as evaluate,
+)
 from .support.records import (
     Estimate as Estimate,
 )

@@ -56,7 +56,8 @@ def closest_length(
 ) -> Float[np.ndarray, " texts"]:
     """Closest reference length, of those ascending, to each; the shorter on ties.
 
-    A lone text is among the references, and the only one of its length: the closest is
+    A blank reference is no length: beside it, short texts would have no penalty. A lone
+    text is among the references, and the only one of its length: the closest is
     another's, and NaN if there is none.
 
     Example:
@@ -65,10 +66,13 @@ def closest_length(
         >>> lengths = np.array([1, 3, 4])
         >>> closest_length(lengths, lengths, np.array([True, True, False])).tolist()
         [3.0, 4.0, 4.0]
+        >>> closest_length(np.array([1, 4]), np.array([0, 9])).tolist()
+        [9.0, 9.0]
     """
+    references = references[references > 0]
     padded = np.concatenate([[-np.inf], references, [np.inf, np.inf]])
     above = np.searchsorted(references, lengths) + 1
-    shorter, longer = padded[above - 1], padded[above + lone]
+    shorter, longer = padded[above - 1], padded[above + (lone & (lengths > 0))]
     closest = np.where(lengths - shorter <= longer - lengths, shorter, longer)
     return np.where(np.isinf(closest), np.nan, closest)
 

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -11,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from qdtheory.commands.catalogue import metrics, rewards
 from qdtheory.commands.check import check
 from qdtheory.commands.doctor import doctor
-from qdtheory.commands.evaluate import evaluate
+from qdtheory.commands.evaluate import GONE, evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.outputs import complain, with_options
@@ -41,6 +42,9 @@ class Commands(TyperGroup):
         except UsageError as error:
             path = error.ctx.command_path if error.ctx else "qdtheory"
             said = error.format_message().replace("Value error, ", "").rstrip(".")
+            option = getattr(error, "option_name", "")
+            if option in GONE and path.endswith(" evaluate"):
+                said = f"{option} is gone; {GONE[option]}"
             complain(f"{said}; see {path} --help")
             status = 1
         sys.exit(status)
@@ -59,28 +63,32 @@ class Command(TyperCommand):
         """Let lists take all words up to the next option."""
         parser = super().make_parser(ctx)
         for option in {*parser._long_opt.values()}:
-            if option.dest == "input":
-                option.process = lambda value, state: state.largs.append(value)
-            elif option.action == "append" and "one each" not in ctx.meta:
+            if option.action == "append" and "one each" not in ctx.meta:
                 option.process = partial(_take_words, option.process)
         return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
+        names = {name for option in self.params for name in option.opts}
+        if "--json" not in names and "--format" in names:  # a short name of a choice
+            stop = args.index("--") if "--" in args else len(args)
+            told = [["--format", "json"] if x == "--json" else [x] for x in args[:stop]]
+            args = [*chain.from_iterable(told), *args[stop:]]
         values, _, order = self.make_parser(ctx).parse_args(args=[*args])
         files = [x for x in self.params if x.param_type_name == "argument"]
         if files and files[0].required and values.get(name := files[0].name) is None:
             ctx.meta["one each"] = True
             values, more, order = self.make_parser(ctx).parse_args(args=[*args])
             if more or (len(values[name] or ()) > 1 and files[0].nargs != 1):
-                after = ", or after -i" * (name == "candidates")
                 one = name.removesuffix("s")
-                said = f"{ALL_WORDS} no {one}: write the {name} first{after}"
+                said = f"{ALL_WORDS} no {one}: write the {name} first"
                 raise UsageError(said, ctx)
         for option in order:
             single = option.param_type_name == "option" and not option.multiple
             if single and order.count(option) > 1:
-                raise UsageError(f"Option {option.opts[0]!r} is given twice", ctx)
+                same = " (--json is --format json)" * (option.name == "form")
+                said = f"Option {option.opts[0]!r} is given twice{same}"
+                raise UsageError(said, ctx)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -16,6 +16,10 @@ from qdtheory.support.layout import laid_out, table_lines
 from qdtheory.text.files import replacing, shown
 
 FIGURES = ".svg", ".pdf", ".png"
+FORMS = {  # of a file by its suffix
+    **{".csv": "csv", ".md": "markdown", ".tex": "latex", ".json": "json"},
+    **{".txt": "table", ".html": "html"},
+}
 
 
 # --- Errors -------------------------------------------------------------------------
@@ -63,12 +67,12 @@ def with_options(message: str) -> str:
     message = message.replace("call normalize(P) if it holds weights", by_sum)
     message = re.sub("^client: ", "--scheduler: ", message)
     message = re.sub(
-        "^(calls|lot|alpha|quality|diversity|kernel|given)s?: ",
+        "^(calls|lot|alpha|quality|diversity|kernel|given|metrics)s?: ",
         r"--\1: ",
         message,
     )
     # After a space or parenthesis only: a folder may be called max_order=4.
-    names = "field|column|tokenizer|max_order|estimator|draws|scheduler"
+    names = "field|column|tokenizer|max_order|scheduler"
     return re.sub(
         rf'(?<=[ (])({names})="?([\w.-]+)"?',
         lambda match: f"--{match[1].replace('_', '-')} {match[2]}",
@@ -91,6 +95,18 @@ def print_json(report: dict[str, Any]) -> None:
     print(to_json(report))
 
 
+def form_for(path: Path | None, form: Any) -> Any:
+    """The form of an answer: by the suffix of its file, or as --format says."""
+    if path is None or (form and path.suffix.lower() not in FORMS):
+        return form
+    own = FORMS.get(path.suffix.lower())
+    if own is None:
+        fail(f"--output: {path}: expected a name that ends in {', '.join(FORMS)}")
+    if form and form != own:
+        fail(f"--output: {path} is {own} by its name, and --format is {form}")
+    return own
+
+
 def require_outputs(files: dict[str, Path | None], *inputs: str) -> None:
     """Fail early if a file cannot be written or is read, or no figure can be drawn."""
     given = {option: path for option, path in files.items() if path is not None}
@@ -109,7 +125,8 @@ def require_outputs(files: dict[str, Path | None], *inputs: str) -> None:
             fail(f"{option}: {path}: no permission to write to {written}")
     if len({os.path.realpath(path) for path in given.values()}) < len(given):
         fail(f"{' and '.join(given)} name one file; give each its own")
-    if given.keys() & {"--plot", "--html"}:
+    pages = (path for path in given.values() if path.suffix.lower() == ".html")
+    if given.keys() & {"--plot", "--html"} or any(pages):
         _require_figures(given.get("--plot"))
 
 
@@ -125,6 +142,7 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
     data = f"{text}\n".encode("utf-8", "backslashreplace")
     with exit_on(OSError, of=f"{option}: "), replacing(path) as unfinished:
         unfinished.write_bytes(data)
+    complain(f"wrote {shown(path)}")
 
 
 def _require_figures(path: Path | None) -> None:
@@ -149,6 +167,7 @@ def write_figure(report: Any, path: Path) -> None:
         kind = path.suffix[1:].lower()
         with exit_on(OSError, of="--plot: "), replacing(path) as unfinished:
             figure.savefig(unfinished, format=kind, dpi=200)
+    complain(f"wrote {shown(path)}")
 
 
 def print_rows(

@@ -106,6 +106,8 @@ class Estimate(Record):
         >>> found = Estimate(value=0.25, low=0.2, high=0.3, standard_error=0.02)
         >>> found
         Estimate(value=0.25, low=0.2, high=0.3, standard_error=0.02)
+        >>> float(found)
+        0.25
         >>> found.to_json()
         '{"value": 0.25, "low": 0.2, "high": 0.3, "standard_error": 0.02}'
     """
@@ -115,6 +117,9 @@ class Estimate(Record):
     high: Float[np.ndarray, "*entries"] | float
     standard_error: Float[np.ndarray, "*entries"] | float
     bias: float | None = None
+
+    def __float__(self) -> float:
+        return float(self.value)
 
     def _plain(self) -> dict[str, Any]:
         told = super()._plain()

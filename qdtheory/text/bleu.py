@@ -125,8 +125,8 @@ def bleu(
 
     An empty candidate also has BLEU 0, as a generator is scored for its empty lines.
     When pooled, it adds no matches and no length, but its closest reference length and
-    1 possible n-gram of each order. An empty reference matches nothing and has length
-    0.
+    1 possible n-gram of each order. An empty reference matches nothing and is no length
+    for the penalty, unlike in NLTK.
 
     Args:
         candidates: a `Corpus`, list of strings or list of token lists; see `as_corpus`
@@ -311,4 +311,6 @@ def _self_matches(
         counts = clipped_at_others(ngrams.counts, ngrams.first)
         clipped[n] = np.bincount(ngrams.sentence, counts, len(lengths))
     known, index, many = np.unique(lengths, return_inverse=True, return_counts=True)
-    return matches(clipped, lengths, closest_length(known, known, many == 1)[index])
+    closest = closest_length(known, known, many == 1)[index]
+    # All others can be empty: nothing matches, whatever the length.
+    return matches(clipped, lengths, np.nan_to_num(closest))

@@ -36,7 +36,7 @@ UNSEEN = 4
 
 
 def require_comparable(
-    corpus: Sample, real: Sample, max_order: int, estimator: Estimator
+    corpus: Sample, real: Sample | None, max_order: int, estimator: Estimator
 ) -> None:
     """Raise for texts whose metrics mean nothing against these references."""
     if len(corpus) < 3:
@@ -45,6 +45,8 @@ def require_comparable(
             f"interval, got {len(corpus)}"
         )
     require_ngrams(corpus, max_order, estimator)
+    if real is None:
+        return
     ours, theirs = corpus.tokenizer, real.tokenizer
     if ours and theirs and ours != theirs:
         raise ValueError(
@@ -77,7 +79,7 @@ def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None
         )
     raise ValueError(
         f"pairs need at least two sentences with {max_order} tokens, got one; {hint}, "
-        'or take estimator="plug-in"'
+        'or, in Python, take estimator="plug-in"'
     )
 
 
@@ -94,7 +96,7 @@ def require_draws(corpus: Sample, max_order: int, draws: int) -> None:
 
 
 def warnings_of_texts(
-    corpora: dict[str, Sample], real: Sample, estimator: Estimator
+    corpora: dict[str, Sample], real: Sample | None, estimator: Estimator
 ) -> tuple[str, ...]:
     """Warnings of texts of different sizes, and of some that seem to be otherwise."""
     said = []
@@ -107,12 +109,13 @@ def warnings_of_texts(
             f"{kinds} depend on the number of sentences, which differs ({numbers}): "
             "compare samples of one size"
         )
-    ours, theirs = {name: seen(x) for name, x in corpora.items()}, seen(real)
-    said += odd_looks("the references", theirs, *ours.values())
-    every = {"the references": real} | corpora
-    said += [line for name, corpus in every.items() for line in _doubled(name, corpus)]
-    for name, corpus in corpora.items():
-        said += odd_looks(name, ours[name], theirs)
+    every = corpora if real is None else {"the references": real} | corpora
+    looks = {name: seen(corpus) for name, corpus in every.items()}
+    for name, corpus in every.items():
+        others = every.keys() - corpora.keys() if name in corpora else corpora
+        said += odd_looks(name, looks[name], *(looks[other] for other in others))
+        said += _doubled(name, corpus)
+    for name, corpus in corpora.items() if real is not None else ():
         said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
 
@@ -141,7 +144,7 @@ def _doubled(name: str, corpus: Sample) -> list[str]:
 
 
 def copies_of(
-    corpora: dict[str, Sample], real: Sample
+    corpora: dict[str, Sample], real: Sample | None
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     r"""Find what stands in the references too, and whether it is too much for chance.
 
@@ -158,6 +161,8 @@ def copies_of(
         >>> copies_of({"ours": as_corpus(ours)}, real)
         ({'ours': 0.2}, ('ours',))
     """
+    if real is None:
+        return {}, ()
     ids, *others = common_ids([real, *corpora.values()])
     known, times, within = _equal(real, ids)
     shares, dependent = {}, []

@@ -11,21 +11,27 @@ import numpy as np
 from qdtheory.support.layout import printable
 from qdtheory.support.records import Estimate, Record
 from qdtheory.text.checks import require_positive
-from qdtheory.text.defaults import LEVEL
+from qdtheory.text.defaults import LEVEL, NUM_GROUPS, ROWS
 from qdtheory.text.intervals import interval_of, summed_variance
+from qdtheory.text.planner import POWER, needed
+from qdtheory.text.tables import with_margin
 
 # Less of these is better; "-n" follows.
 LOWER = "Self-BLEU", "CND"
 # These are of one text alone, the others of a text and the references; "-n" follows.
 ALONE = "Self-BLEU", "NRR", "distinct"
+# Real text is the optimum of these, so that they alone have a best.
+OPTIMAL = "CND", "MS-Jaccard"
+# These change with the number of sentences.
+SIZED = "Self-BLEU", "distinct-", "MS-Jaccard"
+# A candidate beside real text, by which of the two is better.
+WORDS: dict[float, str] = {-1: "below", 0: "like", 1: "beyond"}
+JUDGED = "2", "3"  # orders by which two candidates are compared
+MOST = 4  # candidates that have a line each
 
-KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
-
-# What is not said of two candidates, whatever the numbers are.
-NOT_SAID = (
-    "Better in both BLEU-n and Self-BLEU-n is not closer to real text, as other text "
-    "can be better in both than real text; a CND of 0 means equal n-grams, not equal "
-    "texts."
+NO_REFERENCES = (
+    "Without references nothing tells how good the texts are, or how close to real "
+    "text: noise is diverse too."
 )
 
 
@@ -70,6 +76,7 @@ class Comparison(Record):
         difference: the first's value less the second's, an entry a metric, with its
             interval; NaN where one of them has none.
         dependent: those of the two that depend on the references, see `Report`.
+        uneven: whether their numbers of sentences differ.
         paired: whether sentences of one row were left out together.
         fixed: whether the intervals are for these references, not over samples of them.
         level: coverage probability of each interval.
@@ -80,21 +87,31 @@ class Comparison(Record):
     metrics: tuple[str, ...]
     difference: Estimate
     dependent: tuple[str, ...]
+    uneven: bool
     paired: bool
     fixed: bool
     level: float
 
-    def better(self, metric: str) -> str | None:
-        """Name the candidate that is better by a metric, beyond its interval.
+    def lead(self, metric: str) -> float:
+        """1 if the first is better beyond the interval, -1 if the other is, else 0.
 
-        It is None if the interval of the difference contains 0, there is none, or the
-        metric is of the references and one of the candidates depends on them.
+        It is NaN if there is no interval, the metric is of the references and one of
+        the two depends on them, or it changes with the size and their sizes differ.
         """
         low, high = self._ends(metric)
-        if not (low > 0 or high < 0) or (self.dependent and of_references(metric)):
-            return None
-        first = (low > 0) != lower_is_better(metric)
-        return self.one if first else self.other
+        unfit = self.dependent and of_references(metric)
+        if unfit or (self.uneven and metric.startswith(SIZED)) or not low <= high:
+            return np.nan
+        sign = -1.0 if lower_is_better(metric) else 1.0
+        return sign * ((low > 0) - (high < 0))
+
+    def better(self, metric: str) -> str | None:
+        """Name the candidate that is better by a metric, beyond its interval, if any.
+
+        Better by a quality or a diversity alone is not closer to real text.
+        """
+        lead = self.lead(metric)
+        return self.one if lead > 0 else self.other if lead < 0 else None
 
     def closer(self, quality: str, diversity: str) -> str | None:
         """Name the candidate that is closer to real text, by a compatible pair.
@@ -116,22 +133,14 @@ class Comparison(Record):
             )
         return self.better(f"CND-{kinds[0][1]}")
 
-    def sentences(self, n: int) -> tuple[str, str]:
-        """Say what may be said of the two by n-grams of order n: by CND, and by BLEU.
-
-        CR and NRR tell which is closer, see `closer`. BLEU and Self-BLEU do not, even
-        where they agree. Closer to real text is said over samples of candidates and
-        references, better in BLEU over samples of candidates, for these references.
-        """
-        return self._closer(n), self._by_bleu(n)
-
-    def _closer(self, n: int) -> str:
-        closer = self.closer(f"CR-{n}", f"NRR-{n}")
+    def sentence(self, n: int | str) -> str:
+        """Say which of the two is closer to real text in n-grams, by CND."""
         low, high = self._ends(f"CND-{n}")
         real = "these references" if self.fixed else "real text"
         over = "samples of candidates" + " and references" * (not self.fixed)
         between = (
-            f"{self.level:.0%} interval of the difference in CND-{n}, over {over},"
+            f"the {self.level:.0%} interval of the difference in CND-{n}, over {over}, "
+            f"is {low:.3g} to {high:.3g}."
         )
         untold = f"Which is closer to {real} in {n}-grams is not told"
         if self.dependent:
@@ -140,49 +149,19 @@ class Comparison(Record):
             return f"{untold}: {names} {verb} not independent of the references."
         if not low <= high:
             return f"{untold}: too few of them are repeated or shared."
-        if closer is None:
-            return (
-                f"Neither is shown to be closer to {real} in {n}-grams: the "
-                f"{between} {low:.3g} to {high:.3g}, contains 0."
-            )
-        ends = sorted((abs(low), abs(high)))
-        return (
-            f"{closer} is closer to {real} in {n}-grams: the {between} is "
-            f"{ends[0]:.3g} to {ends[1]:.3g}. {self._where(n)}"
-        )
-
-    def _by_bleu(self, n: int) -> str:
-        quality, diversity = self.better(f"BLEU-{n}"), self.better(f"Self-BLEU-{n}")
-        if quality and quality == diversity:
-            return (
-                f"{quality} is better in both BLEU-{n}, with these references, and "
-                f"Self-BLEU-{n}, which does not mean closer to real text: other text "
-                "can be better in both than real text."
-            )
-        if quality and diversity:
-            return (
-                f"{quality} is better in BLEU-{n}, with these references, and "
-                f"{diversity} in Self-BLEU-{n}: neither is better in both."
-            )
-        return f"BLEU-{n} and Self-BLEU-{n} do not tell them apart in both."
+        who = self.better(f"CND-{n}")
+        who = f"{who} is" if who else "Neither is shown to be"
+        return f"{who} closer to {real} in {n}-grams: {between}"
 
     def __str__(self) -> str:
         orders = [name[4:] for name in self.metrics if name.startswith("CND-")]
-        return "\n".join(line for n in orders for line in self.sentences(int(n)))
+        judged = [n for n in orders if n in JUDGED] or orders
+        return "\n".join(map(self.sentence, judged))
 
     def _ends(self, metric: str) -> tuple[float, float]:
         low, high = map(np.asarray, (self.difference.low, self.difference.high))
         ends = zip(low.tolist(), high.tolist())
         return ByName("metric", zip(self.metrics, ends))[metric]
-
-    def _where(self, n: int) -> str:
-        """By which side of the pair the closer one leads."""
-        sides = {"quality": f"CR-{n}", "diversity": f"NRR-{n}"}
-        said = []
-        for name in (self.one, self.other):
-            leads = [f"{x} ({m})" for x, m in sides.items() if self.better(m) == name]
-            said += [f"{name} has more {' and '.join(leads)}"] * bool(leads)
-        return f"{', '.join(said)}." if said else ""
 
 
 def compare(
@@ -229,25 +208,27 @@ def compare(
             f"{sizes[1]:,} sentences; leave it out for independent samples"
         )
     left_out = [report.left_out[name] for name in (one, other)]
-    known = ~(np.isnan(left_out[0]).any(axis=0) | np.isnan(left_out[1]).any(axis=0))
     samples = [left_out[0] - left_out[1]] if paired else left_out
     real = [report.real_left_out[name] for name in (one, other)]
     if len(real[0]) > 1 and not fixed:
         samples = [*samples, real[0] - real[1]]
-    variance, degrees = summed_variance(*(x[:, known] for x in samples))
-    ends = np.array([score.low for score in scores])[:, known]
-    variance[np.isnan(ends).any(axis=0)] = np.nan
-    value = np.subtract(*(np.asarray(score.value)[known] for score in scores))
+    variance, degrees = summed_variance(*samples)
+    variance[np.isnan([score.low for score in scores]).any(axis=0)] = np.nan
+    value = np.subtract(*(score.value for score in scores))
     difference = interval_of(value, variance, degrees, level)
-    metrics = tuple(compress(report.metrics, known))
     dependent = tuple(name for name in (one, other) if name in report.dependent)
-    return Comparison(one, other, metrics, difference, dependent, paired, fixed, level)
+    how = sizes[0] != sizes[1], paired, fixed, level
+    return Comparison(one, other, report.metrics, difference, dependent, *how)
+
+
+# --- Rows ---------------------------------------------------------------------------
 
 
 def choose(report: Any, *metrics: str) -> Any:
-    """Keep some metrics of a report: by name, "CND-2", or of all orders, "CND".
+    """Show some metrics of a report: by name, "CND-2", of all orders, "CND", or "all".
 
-    Capitals, spaces, hyphens and underscores do not matter.
+    Capitals, spaces, hyphens and underscores do not matter. The report still has the
+    others.
 
     Raises:
         ValueError: the report has no such metric.
@@ -255,33 +236,33 @@ def choose(report: Any, *metrics: str) -> Any:
     Example:
         >>> from qdtheory.text import evaluate
         >>> texts = ["a b c", "a c", "b c a"] * 10
-        >>> evaluate(texts, texts, max_order=2).choose("self bleu", "CND-2").metrics
+        >>> evaluate(texts, texts, max_order=2).choose("self bleu", "CND-2").rows
         ('Self-BLEU-1', 'Self-BLEU-2', 'CND-2')
     """
-    kept = chosen(report.metrics, metrics)
-
-    def some(table: Any) -> Any:
-        if isinstance(table, Estimate):
-            return Estimate(**{part: getattr(table, part)[kept] for part in KEYS})
-        return table[:, kept]
-
-    tables = "scores", "left_out", "real_left_out"
-    named = {x: {n: some(y) for n, y in getattr(report, x).items()} for x in tables}
-    return replace(report, metrics=(*compress(report.metrics, kept),), **named)
+    return replace(report, rows=rows_of(report.metrics, metrics))
 
 
-def chosen(names: Sequence[str], metrics: Sequence[str]) -> list[bool]:
-    """Tell which names are chosen, or raise if one of the choices is none of them."""
-    kinds = [re.sub("-[0-9]+$", "", name) for name in names]
-    called = [{*map(_bare, words)} for words in zip(names, kinds)]
-    there = ", ".join(dict.fromkeys(kinds))
-    metrics = [part for metric in metrics for part in metric.split(",")]
-    for metric in metrics:
+def rows_of(
+    names: Sequence[str], metrics: Sequence[str] | None = None, where: str = ""
+) -> tuple[str, ...]:
+    """Names of the metrics that are shown: those asked for, or the usual ones."""
+    kinds, orders = zip(*(name.rpartition("-")[::2] for name in names))
+    if not metrics:
+        most = max(map(int, orders))
+        usual = dict.fromkeys(f"{kind}-{min(n, most)}" for kind, n in ROWS)
+        return tuple(name for name in usual if name in names)
+    called = [{*map(_bare, (*words, "all"))} for words in zip(names, kinds)]
+    asked = [metrics] if isinstance(metrics, str) else metrics
+    asked = [part for metric in asked for part in metric.split(",")]
+    for metric in asked:
         if _bare(metric) not in set().union(*called):
-            orders = re.findall("-([0-9]+)$", "\n".join(names), re.M)
-            upto = f", with n-grams up to {max(map(int, orders))}" * bool(orders)
-            raise ValueError(f"no metric is called {metric!r}; there are {there}{upto}")
-    return [bool(words & {*map(_bare, metrics)}) for words in called]
+            raise ValueError(
+                f"metrics: no metric is called {metric!r}{where}; there are "
+                f"{', '.join(dict.fromkeys(kinds))}, with n-grams up to "
+                f"{max(map(int, orders))}"
+            )
+    wanted = {*map(_bare, asked)}
+    return tuple(compress(names, (wanted & words for words in called)))
 
 
 def _bare(name: str) -> str:
@@ -289,28 +270,94 @@ def _bare(name: str) -> str:
     return re.sub(r"^dist(?!inct)", "distinct", re.sub(r"[\s_-]", "", name.casefold()))
 
 
-def conclusions(report: Any) -> tuple[str, str, str]:
-    """Say in words who is closer, what may not be said, and what is missing or leaked.
+# --- What is said -------------------------------------------------------------------
 
-    Candidates stand in one group, "a or b", unless each of those before is shown to be
-    closer than each of those behind. Dependent ones do not take part.
+
+def beside_real(report: Any, name: str) -> dict[str, str]:
+    """Whether a candidate is below, like or beyond real text, for each row of a report.
+
+    By the interval of the difference; "" where `Comparison.lead` tells none.
     """
-    return printable(_closest(report)), NOT_SAID, printable(_lacking(report))
+    if report.real in (None, name):
+        return {}
+    pair = compare(report, name, report.real)
+    return {metric: WORDS.get(pair.lead(metric), "") for metric in report.rows}
 
 
-def _closest(report: Any) -> str:
-    names = [name for name in report if name not in report.dependent]
+def best_of(report: Any) -> dict[str, str]:
+    """The best candidate by row, where real text is the optimum and intervals tell."""
+    rivals, found = _rivals(report), {}
+    rows = [metric for metric in report.rows if metric.startswith(OPTIMAL)]
+    for name in rivals:
+        pairs = [compare(report, name, x) for x in rivals if x != name]
+        leads = [x for x in rows if pairs and all(y.lead(x) > 0 for y in pairs)]
+        found |= dict.fromkeys(leads, name)
+    return found
+
+
+def conclusions(report: Any) -> tuple[str, ...]:
+    """Say of each candidate how far it is, which is closer, and what a paper needs."""
+    cnd = [metric for metric in report.rows if metric.startswith("CND-")]
+    said = []
+    if cnd:
+        metric = "CND-2" if "CND-2" in cnd else cnd[0]
+        each = (_from_real(report, name, metric) for name in report)
+        each = [f"{told}." for told in each if told]
+        lines = each if len(each) <= MOST else [" ".join(each)]
+        said = [f"In {metric[4:]}-grams {line}" for line in lines]
+        said.append(_closest(report, cnd))
+    said.append(NO_REFERENCES * (not report.num_references))
+    n = min(2, max(int(metric.rpartition("-")[2]) for metric in report.metrics))
+    pair = (f"{kind}-{n}" for kind in ("CR", "NRR", "CND"))
+    rows = ", ".join(metric for metric in pair if metric in report.metrics)
+    real = report.real or "held-out real text"
+    said.append(f"For the paper print {rows} beside {real}, and {report.signature}")
+    return tuple(map(printable, filter(None, said)))
+
+
+def _from_real(report: Any, name: str, metric: str) -> str:
+    """How far a candidate is from real text; of real text only what is wrong."""
+    x, size = report[name][metric], report.sizes[name]
+    if name in report.dependent:
+        return f"{name} cannot be judged, as it depends on the references"
+    if np.isnan(x.low):
+        return f"{name} cannot be judged, as too few of them are repeated or shared"
+    far = f"{metric} {with_margin(x).replace('±', '± ')}"
+    if name == report.real:
+        if x.low <= 0:
+            return ""
+        return f"{name}, real text, differs from the references itself, {far}"
+    differs = "differs" if x.low > 0 else "cannot be told"
+    told = f"{name} {differs} from real text, {far}"
+    if x.value > 0:
+        size *= needed(x.value, x.value - x.low, x.standard_error, POWER)
+        size = max(size, NUM_GROUPS)  # of fewer the error is not known
+        told += f"; about {float(f'{size:.3g}'):,.0f} sentences would tell it from "
+        told += "held-out text"
+    words = beside_real(report, name).items()
+    beyond = ", ".join(metric for metric, word in words if word == WORDS[1])
+    return told + f"; being beyond real text in {beyond} is no merit" * bool(beyond)
+
+
+def _rivals(report: Any) -> list[str]:
+    """Candidates that can be closer to real text than another."""
+    return [x for x in report if x != report.real and x not in report.dependent]
+
+
+def _closest(report: Any, cnd: Sequence[str]) -> str:
+    """Candidates in groups, "a or b", each of which is closer than those behind.
+
+    A group ends where each of those before is shown to be closer than each behind.
+    """
+    names = _rivals(report)
     if len(names) < 2:
-        return (
-            "Nothing is said to be closer to real text: there are no two candidates "
-            "that are independent of the references; put held-out real text beside one."
-        )
+        return ""
     pairs = {frozenset(x): compare(report, *x) for x in combinations(names, 2)}
     found: dict[str, list[str]] = {}
-    for n in (name[4:] for name in report.metrics if name.startswith("CND-")):
-        value = {name: report[name][f"CND-{n}"].value for name in names}
+    for metric in cnd:
+        value = {name: report[name][metric].value for name in names}
         ranked = sorted(names, key=lambda name: np.nan_to_num(value[name], nan=np.inf))
-        closer = {x: y.closer(f"CR-{n}", f"NRR-{n}") for x, y in pairs.items()}
+        closer = {x: y.better(metric) for x, y in pairs.items()}
         cuts = {i: product(ranked[:i], ranked[i:]) for i in range(1, len(ranked))}
         apart = (i for i in cuts if all(closer[frozenset(x)] == x[0] for x in cuts[i]))
         ends = pairwise([0, *apart, len(ranked)])
@@ -318,24 +365,7 @@ def _closest(report: Any) -> str:
         first, *rest = map(" or ".join, groups)
         said = f"{first} is closer to real text than {', then '.join(rest)}"
         said = said if rest else "none is shown to be closer to real text"
-        found.setdefault(said, []).append(n)
-    if not found:
-        return "Which is closer to real text is not told: CND is not among the metrics."
+        found.setdefault(said, []).append(metric[4:])
     told = (f"{said} in {'-, '.join(orders)}-grams" for said, orders in found.items())
-    return (
-        f"By CND, a constant less 2 CR + NRR: {'; '.join(told)} ({LEVEL:.0%} intervals "
-        "over candidates and references)."
-    )
-
-
-def _lacking(report: Any) -> str:
-    missing = {name: sum(np.isnan(report.scores[name].low)) for name in report}
-    said = [
-        f"intervals of {x} of {len(report.metrics)} metrics of {name}"
-        for name, x in missing.items()
-        if x
-    ]
-    said += [f"{name} depends on the references" for name in report.dependent]
-    if not said:
-        return "Nothing is missing, and nothing is seen to have leaked."
-    return f"Missing or leaked: {'; '.join(said)}. The warnings say why."
+    over = "candidates and references"
+    return f"By CND {'; '.join(told)} ({LEVEL:.0%} intervals over {over})."

@@ -15,6 +15,11 @@ SMOOTHING: Final = "epsilon"
 ESTIMATOR: Final = "pairs"
 LEVEL: Final = 0.95
 NUM_GROUPS: Final = 20
+# The rows that are shown, with their orders, or the highest if this is lower.
+ROWS: Final = (
+    *(("BLEU", 4), ("Self-BLEU", 4), ("distinct", 2), ("CR", 2), ("NRR", 2)),
+    *(("CND", 2), ("CND", 3), ("MS-Jaccard", 2)),
+)
 # k of distinct_k, where a sample has as many n-grams.
 DRAWS: Final = 1000
 # Calls of either metric by `doctor`, about.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain, compress
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from qdtheory.text.checks import (
     require_whole,
     told_later,
 )
+from qdtheory.text.comparison import of_references, rows_of
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
@@ -44,7 +45,7 @@ from qdtheory.text.leave_out import (
 )
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
-from qdtheory.text.report import Report
+from qdtheory.text.report import KEYS, REAL, Report
 from qdtheory.text.sources import is_file
 
 # Range of each metric. Without within-sentence pairs, CND can be negative.
@@ -66,7 +67,7 @@ class Plan(Record):
     """An evaluation before n-grams are counted: its settings, sizes and warnings."""
 
     candidates: dict[str, TextSize]
-    references: TextSize
+    references: TextSize | None
     max_order: int
     smoothing: Smoothing
     estimator: Estimator
@@ -76,13 +77,16 @@ class Plan(Record):
     copied: dict[str, float]  # share of a candidate's sentences in the references
     dependent: tuple[str, ...]  # candidates that share more than independent ones do
     warnings: tuple[str, ...]
-    tokenizers: tuple[str | None, ...]  # of the references, and of the candidates
+    tokenizers: tuple[str | None, ...]
+    metrics: Any  # names that are shown, by what they were asked for
+    real: str | None  # the candidate that is real text
 
 
 class Columns(NamedTuple):
     """The metrics of a report, a column each."""
 
     names: tuple[str, ...]
+    kept: np.ndarray  # without references, those of one sample
     ranges: tuple[np.ndarray, np.ndarray]
     are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
     drawn: list[int]  # orders of distinct_k
@@ -101,8 +105,11 @@ class Estimates(NamedTuple):
 @told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
-    references: Texts | File,
+    references: Texts | File | None = None,
     max_order: int = MAX_ORDER,
+    *,
+    real: Texts | File | None = None,
+    metrics: str | Sequence[str] | None = None,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
@@ -111,12 +118,13 @@ def evaluate(
     empty: Empty = "keep",
     lowercase: bool = False,
     scheduler: Any = None,
-    *,
     field: str | None = None,
     reference_field: str | None = None,
     draws: int | None = None,
 ) -> Report:
     """Compute all metrics of candidates against references, with intervals.
+
+    Without references, only those of one sample: Self-BLEU, NRR and distinct.
 
     The intervals are jackknife intervals over the sentences of the candidates and of
     the references, each in 20 groups, or one by one if there are fewer, clipped to the
@@ -128,8 +136,8 @@ def evaluate(
 
     An empty sentence counts as written by the generator. It has BLEU 0 and Self-BLEU 0,
     and counts in the number of sentences of MS-Jaccard. It has no n-grams, so it does
-    not affect CR, NRR, CND and distinct. In the references it is a length for BLEU's
-    brevity penalty, and a sentence for MS-Jaccard.
+    not affect CR, NRR, CND and distinct. In the references it is a sentence for
+    MS-Jaccard, and no length for BLEU's brevity penalty.
 
     Texts may be in memory, in any container of `as_corpus`, or in a file or folder that
     `read_corpus` reads. On workers, files may have any size. They give the numbers of
@@ -138,8 +146,12 @@ def evaluate(
     Args:
         candidates: texts or paths by name; or a list of texts, called "candidates"; or
             a list of paths, as objects or as strings that all name files.
-        references: real text, the same for all candidates.
+        references: real text, the same for all candidates; or None.
         max_order: highest order of the n-grams.
+        real: held-out real text, which is one more column that the others are read
+            beside; or the name of the candidate that is real text.
+        metrics: names of those that tables and files show, "CND-2", "CND" for all
+            orders, or "all"; None: eight.
         smoothing: smoothing of BLEU and Self-BLEU, None or "epsilon".
         estimator: estimator of CR, NRR and CND; "pairs" does not depend on the sample
             size.
@@ -169,10 +181,12 @@ def evaluate(
     Example:
         >>> texts = ["a b c", "a c", "b c a"] * 10
         >>> report = evaluate({"ours": texts}, texts, max_order=1)
-        >>> dict(zip(report.metrics, report.scores["ours"].value.round(3).tolist()))
+        >>> {name: round(float(x), 3) for name, x in report["ours"].items()}
         ... # doctest: +NORMALIZE_WHITESPACE
         {'BLEU-1': 1.0, 'Self-BLEU-1': 1.0, 'CR-1': 0.344, 'NRR-1': -0.343,
-         'CND-1': -0.001, 'distinct-1': 0.038, 'MS-Jaccard-1': 1.0}
+         'CND-1': -0.001, 'distinct-1': 0.037, 'MS-Jaccard-1': 1.0}
+        >>> float(report["distinct-1"]["ours"]) == float(report["ours"]["distinct-1"])
+        True
         >>> report.signature.rpartition("|")[0]
         ... # doctest: +NORMALIZE_WHITESPACE
         'texts:30|refs:30|orders:1-1|smooth:epsilon|est:pairs|empty:keep|draws:1000|level:0.95|tok:whitespace|case:mixed'
@@ -180,8 +194,9 @@ def evaluate(
     where = field, reference_field
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": empty}
     settings = max_order, smoothing, estimator, level, empty, draws
-    with corpora(candidates, references, *where, scheduler, step, **how) as texts:
-        plan = planned(*texts, *settings)
+    named, real = with_real(candidates, real)
+    with corpora(named, references, *where, scheduler, step, **how) as texts:
+        plan = planned(*texts, *settings, metrics, real)
         return counted(plan, *texts, step)
 
 
@@ -190,15 +205,15 @@ def evaluate(
 
 @contextmanager
 def corpora(
-    candidates: Any,
+    candidates: Mapping[str, Any],
     references: Any,
     field: str | None,
     reference_field: str | None,
     scheduler: Any,
     step: Callable[[str], None],
     **how: Any,
-) -> Iterator[tuple[dict[str, Sample], Sample]]:
-    """Read texts as corpora, candidates by name, here or on workers."""
+) -> Iterator[tuple[dict[str, Sample], Sample | None]]:
+    """Read texts as corpora, here or on workers."""
     with ExitStack() as stack:
         read = partial(_here, **how)
         if scheduler is not None:
@@ -219,13 +234,26 @@ def corpora(
             step(f"Reading {name_of(texts)}")
             return read(texts, field=field)
 
-        real = sample("references", references, reference_field or field)
-        each = _by_name(candidates).items()
+        real = None
+        if references is not None:
+            real = sample("references", references, reference_field or field)
+        each = candidates.items()
         yield {name: sample(name, texts, field) for name, texts in each}, real
 
 
 def _here(texts: Any, **how: Any) -> Corpus:
     return read_corpus(texts, **how) if is_file(texts) else as_corpus(texts, **how)
+
+
+def with_real(candidates: Any, real: Any) -> tuple[Mapping[str, Any], str | None]:
+    """Candidates by name, real text among them, and its name."""
+    named = _by_name(candidates)
+    if real is None or (isinstance(real, str) and real in named):
+        return named, real
+    name = name_of(real) if is_file(real) else REAL
+    if name in named:
+        raise ValueError(f"real: {name} is among the candidates; give its name alone")
+    return {**named, name: real}, name
 
 
 def _by_name(candidates: Any) -> Mapping[str, Any]:
@@ -255,13 +283,15 @@ def _is_there(file: Any) -> bool:
 
 def planned(
     candidates: Mapping[str, Sample],
-    references: Sample,
+    references: Sample | None,
     max_order: int = MAX_ORDER,
     smoothing: Smoothing = SMOOTHING,
     estimator: Estimator = ESTIMATOR,
     level: float = LEVEL,
     empty: Empty = "keep",
     draws: int | None = None,
+    metrics: Any = None,
+    real: str | None = None,
 ) -> Plan:
     """Check corpora that are to be evaluated, and describe them."""
     if not candidates:
@@ -270,9 +300,15 @@ def planned(
     require_choice("estimator", estimator, Estimator)
     require_positive("level", level, below=1)
     require_whole("draws", draws, optional=True)
+    if metrics:  # fail before an hour of counting if one has no such name
+        orders = range(1, max_order + 1)
+        kinds = *KINDS, f"distinct_{draws or DRAWS}"
+        names = [f"{kind}-{n}" for kind in kinds for n in orders]
+        _rows(names, metrics, references is None)
     # References first: a fault of theirs would else bear a candidate's name.
-    with naming("references"):
-        comparability.require_ngrams(references, max_order, estimator)
+    if references is not None:
+        with naming("references"):
+            comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
     for name, corpus in texts.items():
         with naming(name):
@@ -281,26 +317,29 @@ def planned(
                 comparability.require_draws(corpus, max_order, draws)
     return Plan(
         {name: _size(corpus) for name, corpus in texts.items()},
-        _size(references),
+        None if references is None else _size(references),
         *(max_order, smoothing, estimator, level, empty, draws or DRAWS),
         *comparability.copies_of(texts, references),
         comparability.warnings_of_texts(texts, references, estimator),
-        (references.tokenizer, *(x.tokenizer for x in texts.values())),
+        tuple(x.tokenizer for x in (references, *texts.values()) if x),
+        *(metrics, real),
     )
 
 
 def counted(
     plan: Plan,
     candidates: Mapping[str, Sample],
-    references: Sample,
+    references: Sample | None,
     step: Callable[[str], None] = lambda text: None,
 ) -> Report:
     """Count all n-grams, here or where the corpora are, and report."""
     n, smoothing = plan.max_order, plan.smoothing
     # Only this estimator weights n-grams by sentence: the others' sums are integers.
     averaged = plan.estimator == "sentence-pairs"
-    ours, real = cast(Any, candidates), cast(Any, references)
-    if not isinstance(references, Corpus):
+    ours: Any = candidates
+    # Without references a candidate takes their place, and what it says is left out.
+    real: Any = next(iter(ours.values())) if references is None else references
+    if not isinstance(real, Corpus):
         from qdtheory.text.cluster import sums_on
 
         # Groups are scored on the workers: only sums come here.
@@ -322,6 +361,7 @@ def reported(
 ) -> Report:
     """Compute metrics and intervals from all sums and the scores of each group."""
     columns, each = _columns(plan, totals), {}
+    names, real = (*compress(columns.names, columns.kept),), plan.references
     for name, scores in of_groups.items():
         with naming(name):
             each[name] = _estimated(plan, totals, columns, name, scores)
@@ -330,19 +370,27 @@ def reported(
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
     of_each = chain.from_iterable(x.warnings for x in each.values())
     return Report(
-        metrics=columns.names,
+        metrics=names,
         scores={name: x.scores for name, x in each.items()},
         left_out={name: x.left_out for name, x in each.items()},
         real_left_out={name: x.real_left_out for name, x in each.items()},
         sizes={name: size.sentences for name, size in plan.candidates.items()},
         empty={name: size.empty for name, size in plan.candidates.items()},
-        num_references=plan.references.sentences,
-        num_empty_references=plan.references.empty,
+        num_references=getattr(real, "sentences", 0),
+        num_empty_references=getattr(real, "empty", 0),
         dependent=tuple(dependent),
         warnings=(*plan.warnings, *copies, *of_each),
         methods=_methods(plan, columns.drawn),
         signature=_signature(plan),
+        rows=_rows(names, plan.metrics, real is None),
+        real=plan.real,
     )
+
+
+def _rows(names: Sequence[str], metrics: Any, alone: bool) -> tuple[str, ...]:
+    """The metrics that are shown, of those that there are."""
+    there = [name for name in names if not (alone and of_references(name))]
+    return rows_of(there, metrics, " without references" * alone)
 
 
 def _columns(plan: Plan, totals: CorpusSums) -> Columns:
@@ -356,7 +404,8 @@ def _columns(plan: Plan, totals: CorpusSums) -> Columns:
     rows += [(f"distinct_{k}-{n}", 1, k) for n in drawn]
     names, low, high = zip(*rows)
     are_rates = np.array([name.startswith(("CR-", "NRR-")) for name in names])
-    return Columns(names, (np.array(low), np.array(high)), are_rates, drawn)
+    kept = np.array([bool(plan.references) or not of_references(x) for x in names])
+    return Columns(names, kept, (np.array(low), np.array(high)), are_rates, drawn)
 
 
 def _estimated(
@@ -390,11 +439,15 @@ def _estimated(
     intervals = interval_of(*estimate, plan.level, columns.ranges, columns.are_rates)
     # The mean of CND over independent samples is a squared distance, so not below 0.
     highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
-    negative = [n for n, high in zip(orders, highest) if high < 0]
-    few, same = ([*compress(columns.names, x)] for x in missing)
+    kept = columns.kept
+    negative = [n for n, high in zip(orders, highest) if high < 0 and kept[rates[0, 0]]]
+    rows = _rows(columns.names, plan.metrics, plan.references is None)
+    few, same = ([y for y in compress(columns.names, x) if y in rows] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
     warnings += comparability.decided_by_few(totals, name)
-    return Estimates(intervals, left_out, real_left_out, negative, warnings)
+    told = {part: getattr(intervals, part)[kept] for part in KEYS}
+    left_out, real_left_out = left_out[:, kept], real_left_out[:, kept]
+    return Estimates(Estimate(**told), left_out, real_left_out, negative, warnings)
 
 
 def _size(corpus: Sample) -> TextSize:
@@ -413,18 +466,22 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         "pairs": "n-grams of different sentences",
         "sentence-pairs": "n-grams of different sentences, sentences of equal weight",
     }[plan.estimator]
+    kinds = "Self-BLEU", "NRR", "distinct", "without references", "candidates"
+    if real:
+        kinds = "BLEU and Self-BLEU", "CR, NRR and CND", "distinct and MS-Jaccard"
+        over = "candidates and references, of BLEU over candidates for these references"
+        kinds = *kinds, f"against {real.sentences:,} references", over
     text = (
-        f"BLEU and Self-BLEU (orders 1 to {plan.max_order}, means of sentence scores, "
-        f"{smoothed}, Self-BLEU leave-one-out), CR, NRR and CND ({rates}), "
-        f"distinct and MS-Jaccard of {many} sentences against {real.sentences:,} "
-        f"references; tokens {by}; {plan.level:.0%} jackknife intervals over "
-        "candidates and references, of BLEU over candidates for these references; "
-        f"{versions()}"
+        f"{kinds[0]} (orders 1 to {plan.max_order}, means of sentence scores, "
+        f"{smoothed}, Self-BLEU leave-one-out), {kinds[1]} ({rates}), {kinds[2]} of "
+        f"{many} sentences {kinds[3]}; tokens {by}; {plan.level:.0%} jackknife "
+        f"intervals over {kinds[4]}; {versions()}"
     )
-    if real.empty or any(size.empty for size in sizes.values()):
-        counts = ", ".join(f"{name} {size.empty:,}" for name, size in sizes.items())
+    every = sizes | ({"references": real} if real else {})
+    if any(size.empty for size in every.values()):
+        counts = ", ".join(f"{name} {size.empty:,}" for name, size in every.items())
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
-        text += f"; empty sentences {done}: {counts}, references {real.empty:,}"
+        text += f"; empty sentences {done}: {counts}"
     if drawn:
         k = plan.draws
         text += f"; distinct_{k}: different n-grams expected among {k:,}"
@@ -441,7 +498,7 @@ def _signature(plan: Plan) -> str:
     """Each choice that changes a number, and the numbers of sentences, in one line."""
     text = (
         f"texts:{'-'.join(map(str, _ends(plan)))}|"
-        f"refs:{plan.references.sentences}|orders:1-{plan.max_order}|"
+        f"refs:{getattr(plan.references, 'sentences', 0)}|orders:1-{plan.max_order}|"
         f"smooth:{plan.smoothing or 'none'}|est:{plan.estimator}|empty:{plan.empty}|"
         f"draws:{plan.draws}|level:{plan.level}"
     )

@@ -6,8 +6,8 @@ import numpy as np
 
 from qdtheory.support.records import Record
 from qdtheory.text.checks import require_positive
-from qdtheory.text.comparison import compare
 
+POWER = 0.8
 # The means of these do not change with the number of sentences.
 PLANNED = "BLEU-", "CR-", "NRR-", "CND-", "distinct_"
 
@@ -33,7 +33,7 @@ def plan(
     report: Any,
     one: str,
     other: str,
-    power: float = 0.8,
+    power: float = POWER,
     within: float = 0.1,
     **how: Any,
 ) -> dict[str, SampleSize]:
@@ -60,11 +60,9 @@ def plan(
         >>> plan(evaluate(some, some["a"][::-1], 1), "a", "b")["CND-1"].apart < 120
         True
     """
-    from scipy.special import ndtri  # late: slow to import
-
     require_positive("power", power, below=1)
     require_positive("within", within, below=1)
-    compared: Any = compare(report, one, other, **how)
+    compared: Any = report.compare(one, other, **how)
     size, more = report.sizes[one], report.sizes[other]
     if size != more:
         raise ValueError(f"expected samples of one size, got {size:,} and {more:,}")
@@ -74,10 +72,17 @@ def plan(
         if not metric.startswith(PLANNED) or np.isnan(margin):
             continue
         gaps = np.maximum([gap, gap + margin, gap - margin], 0)
-        needed = np.maximum(margin + ndtri(power) * error, 0)
         scores = [report[name][metric] for name in (one, other)]
-        with np.errstate(all="ignore"):  # no difference, or a value of 0
+        with np.errstate(all="ignore"):  # a value of 0
             share = max(np.divide(x.high - x.low, 2 * abs(x.value)) for x in scores)
-            factors = [*(needed / gaps), share / within]
-        found[metric] = SampleSize(*np.ceil(size * np.square(factors)).tolist())
+        times = [*needed(gaps, margin, error, power), np.square(share / within)]
+        found[metric] = SampleSize(*np.ceil(np.multiply(size, times)).tolist())
     return found
+
+
+def needed(gap: Any, margin: Any, error: Any, power: float) -> Any:
+    """How many times the sentences show a gap with this power, by half an interval."""
+    from scipy.special import ndtri  # late: slow to import
+
+    with np.errstate(all="ignore"):  # no gap
+        return np.square(np.maximum(margin + ndtri(power) * error, 0) / gap)

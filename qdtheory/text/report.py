@@ -1,10 +1,11 @@
 """Metrics of several candidates side by side: as tables, records and a page."""
 
 import io
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -13,22 +14,17 @@ from qdtheory.support.layout import paragraphs, printable
 from qdtheory.support.packages import required
 from qdtheory.support.records import Display, Estimate, Record, plain
 from qdtheory.text import comparison, tables
-from qdtheory.text.comparison import KEYS, ByName, lower_is_better, of_references
-from qdtheory.text.tables import BEST, Cell, html_table
+from qdtheory.text.comparison import ByName, of_references
+from qdtheory.text.files import replacing
+from qdtheory.text.tables import BEST, UNKNOWN, Cell, with_margin
 
-# The marks of a value that cannot be told from the best, and of one that is not valid.
-ALIKE, DEPENDENT = "=", "!"
-UNKNOWN = "?"
+KEYS = "value", "low", "high", "standard_error"  # of an `Estimate`
+DEPENDENT = "!"  # marks what is not valid
+REAL = "real text"  # the name of a list of texts, see `evaluate`
 COLUMNS = ("candidate", "metric", *KEYS)
 # What a report says beside its numbers.
 SAID = "dependent", "warnings", "conclusions", "methods", "signature"
-# What metrics are rounded to, in units of their size if this is above 1.
-ROUNDING = 1e-15
-# Decimal places that are shown at most: an interval below them leaves a number whole.
-PLACES = 9
-# Numbers from here on are shown without an exponent.
-SMALL = 1e-3
-
+Out: TypeAlias = str | PathLike[str] | None  # a file, or none
 
 TITLE = "Quality and diversity"
 PLANES = "Candidates in two planes of quality and diversity; the table has the numbers"
@@ -51,30 +47,43 @@ svg { max-width: 100%; height: auto; background: #fff }
 
 
 class Tabled(Display):
-    """A report that is a table, with a column for each candidate."""
+    """A report that is a table, with a column for each candidate.
+
+    Its methods `to_...` return a text, and write it to a file if they get a path.
+    """
+
+    columns = COLUMNS
 
     def __iter__(self: Any) -> Iterator[str]:
         return iter(self.scores)
 
-    def to_markdown(self: Any) -> str:
-        """Lay out the table in Markdown, with the best values in bold."""
-        table = tables.markdown_table(self.metrics, self.cells())
-        return f"{table}\n\n{self.legend('Bold')}"
+    def _laid_out(self: Any, kind: str) -> str:
+        rows = getattr(self, "rows", self.metrics)
+        return getattr(tables, f"{kind}_table")(rows, self.cells())
 
-    def to_latex(self: Any) -> str:
-        """Lay out LaTeX's tabular, the best values in bold and the legend commented."""
-        table = tables.latex_table(self.metrics, self.cells())
-        return f"% {self.legend('Bold')}\n{table}"
+    def to_markdown(self: Any, path: Out = None) -> str:
+        """Lay out Markdown: table, best values bold, legend, methods, signature."""
+        said = self.legend("Bold"), tables.in_markdown(self.methods)
+        told = self._laid_out("markdown"), *said, f"`{self.signature}`"
+        return kept("\n\n".join(told), path)
 
-    def to_csv(self: Any) -> str:
-        """Write a row for each metric of each candidate, below names of columns."""
-        return tables.csv_table([COLUMNS, *self._rows()])
+    def to_latex(self: Any, path: Out = None) -> str:
+        """Lay out LaTeX's tabular, with legend, methods and signature as comments."""
+        said = self.legend("Bold"), self.methods, self.signature
+        told = "".join(f"% {line}\n" for line in said)
+        return kept(f"{told}{self._laid_out('latex')}", path)
+
+    def to_csv(self: Any, path: Out = None) -> str:
+        """Write a row for each metric of each candidate, below names of columns.
+
+        A name that a spreadsheet would take as a formula gets an apostrophe before it.
+        """
+        return kept(tables.csv_table([self.columns, *self._rows()]), path)
 
     def to_frame(self: Any) -> Any:
         """Make a data frame of pandas in long form, a row for each candidate's metric.
 
-        Its columns are candidate, metric, value, low, high and standard_error. A table
-        with candidates side by side is
+        Its columns are those of the CSV. A table with candidates side by side is
         `frame.pivot(index="metric", columns="candidate", values="value")`.
 
         Raises:
@@ -82,7 +91,7 @@ class Tabled(Display):
         """
         with required("a data frame", extra=None):
             import pandas as pd
-        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
+        return pd.DataFrame(self._rows(), columns=list(self.columns))
 
     def _rows(self: Any) -> list[tuple]:
         cells = ((name, *cell) for name in self for cell in self[name].items())
@@ -92,21 +101,24 @@ class Tabled(Display):
         warnings = getattr(self, "warnings", ())
         said = self.legend(), *warnings, *self.conclusions, self.methods
         told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
-        return f"{html_table(self.metrics, self.cells())}{told}"
+        return f"{self._laid_out('html')}{told}"
 
 
 class Report(Record, Tabled):
-    """Metrics of candidates against one set of references.
+    """Metrics of candidates against one set of references, or of samples alone.
+
+    `report["CND-2"]` is a row, an `Estimate` by candidate, and `report["model"]` a
+    column, one by metric; a candidate that is called as a metric hides the row.
 
     Attributes:
-        metrics: metric names, such as "BLEU-2"; lower is better for Self-BLEU and CND,
-            higher for all others.
+        metrics: metric names, such as "BLEU-2"; less is better for Self-BLEU and CND,
+            more for all others.
         scores: by candidate name, an interval with one entry per metric; low, high and
             standard error are NaN where there is none, and CND too where nothing is
             repeated or shared.
         sizes: number of sentences of each candidate, including kept empty ones.
         empty: number of empty sentences of each candidate, kept or skipped.
-        num_references: number of sentences of the references.
+        num_references: number of sentences of the references; 0 without any.
         num_empty_references: number of empty sentences of the references.
         warnings: comparisons that are not valid, and texts that seem to be something
             else, such as lines in quotes.
@@ -118,6 +130,8 @@ class Report(Record, Tabled):
             they share more sentences than chance, or CND is below 0 at level .999.
         signature: each choice that changes a number, in one line to print beside them,
             see `signature_of`.
+        rows: the metrics that tables and files show, see `choose`.
+        real: the candidate that is real text, beside which the others are read.
     """
 
     metrics: tuple[str, ...]
@@ -132,28 +146,52 @@ class Report(Record, Tabled):
     real_left_out: dict[str, Float[np.ndarray, "real_groups metrics"]]
     dependent: tuple[str, ...]
     signature: str = ""
+    rows: tuple[str, ...] = ()
+    real: str | None = None
+
+    columns = (*COLUMNS, "beside_real")
 
     def __getitem__(self, name: str) -> "ByName[Estimate]":
-        """Return the intervals of one candidate, by metric."""
-        scores = ByName("candidate", self.scores)[name]
+        """Return the intervals of one candidate, by metric, or of a metric, by name."""
+        if name in self.metrics and name not in self.scores:
+            return ByName("candidate", ((x, self[x][name]) for x in self))
+        every: Any = {**self.scores, **dict.fromkeys(self.rows), **self.scores}
+        scores = ByName("candidate or metric", every)[name]
         rows = np.transpose(numbers(scores)).tolist()
         intervals = (Estimate(*row) for row in rows)
         return ByName("metric", zip(self.metrics, intervals, strict=True))
 
     compare, choose = comparison.compare, comparison.choose
     conclusions = property(comparison.conclusions)
+    beside_real = comparison.beside_real
+    best = property(comparison.best_of)
 
-    def to_text(self, width: int = 80) -> str:
-        """Lay out the table for a terminal, with legend, warnings and conclusions.
+    def __str__(self) -> str:
+        return self.to_text()
 
-        Lines have `width` characters. Candidates that do not fit side by side go in
-        blocks; no number is cut.
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def to_text(  # pyright: ignore
+        self, path: Out = None, width: int = 80, methods: bool = False
+    ) -> str:
+        """Lay out the table for a terminal, and below it what it says, line by line.
+
+        Candidates that do not fit side by side go in blocks; no number is cut. With
+        `methods`, or in a file, there are warnings, legend and methods too.
         """
-        table = tables.plain_table(self.metrics, self.cells(), width)
-        said = "", self.legend(), *self.warnings, "", *self.conclusions
-        return "\n".join([table, *paragraphs(said, width)])
+        table = tables.plain_table(self.rows, self.cells(), width)
+        lines = [table, *self.conclusions]
+        if methods or path is not None:
+            said = *self.warnings, self.legend(), self.methods
+            lines = [table, *paragraphs(said, width), *self.conclusions]
+        return kept("\n".join(lines), path)
 
-    def to_html(self) -> str:
+    def to_json(self, path: Out = None, indent: int | None = None) -> str:  # pyright: ignore
+        """Write as JSON, infinity and NaN as null."""
+        return kept(super().to_json(indent), path)
+
+    def to_html(self, path: Out = None) -> str:
         """Lay out planes, table and methods as one page that needs no other file.
 
         The page loads nothing and runs no script.
@@ -161,30 +199,21 @@ class Report(Record, Tabled):
         Raises:
             ModuleNotFoundError: the extra "plot" is not installed.
         """
-        sizes = [("References", self.num_references, self.num_empty_references)]
-        sizes += [(name, self.sizes[name], self.empty[name]) for name in self]
-        lines = [
-            f"<li>{escape(printable(name))}: {size:,} sentences, {empty:,} empty</li>"
-            for name, size, empty in sizes
-        ]
         said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
-        told = self.legend(), *self.conclusions
+        told = self.legend(), *self.conclusions, self.methods, self.signature
         said += [f"<p>{escape(text)}</p>" for text in told]
-        return "\n".join(
-            [
-                "<!DOCTYPE html>",
-                "<html lang='en'><head><meta charset='utf-8'>",
-                "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-                f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
-                f"<h1>{TITLE}</h1>",
-                _figure(self),
-                f"<div class='wide'>{html_table(self.metrics, self.cells())}</div>",
-                *said,
-                f"<ul>{''.join(lines)}</ul>",
-                f"<p>{escape(self.methods)}</p><p>{escape(self.signature)}</p>",
-                "</main></body></html>",
-            ]
-        )
+        page = [
+            "<!DOCTYPE html>",
+            "<html lang='en'><head><meta charset='utf-8'>",
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+            f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{TITLE}</h1>",
+            _figure(self) if self.num_references else "",
+            f"<div class='wide'>{self._laid_out('html')}</div>",
+            *said,
+            "</main></body></html>",
+        ]
+        return kept("\n".join(page), path)
 
     def plot(self, n: int | None = None) -> Any:
         """Draw the candidates in two planes; see `qd.text.plot_report`.
@@ -198,44 +227,61 @@ class Report(Record, Tabled):
         return plot_report(self, n)
 
     def cells(self) -> dict[str, list[Cell]]:
-        """Show each candidate's intervals, with a mark for the best and its like."""
-        scores = [self[name] for name in self]
-        lines = []
-        for metric in self.metrics:
-            out = [of_references(metric) and name in self.dependent for name in self]
-            intervals = [found[metric] for found in scores]
-            lines.append(_marked(intervals, lower_is_better(metric), out))
-        columns = zip(*lines, strict=True)
-        return dict(zip(self, map(list, columns), strict=True))
+        """Show each candidate's intervals, with a word beside real text and marks."""
+        best, columns = self.best, {}
+        for name in self:
+            found, words, cells = self[name], self.beside_real(name), []
+            for metric in self.rows:
+                unfit = name in self.dependent and of_references(metric)
+                marks = [words.get(metric, ""), BEST * (best.get(metric) == name)]
+                marks = filter(None, [*marks, DEPENDENT * unfit])
+                cells.append((with_margin(found[metric]), " ".join(marks)))
+            told = name == self.real and name != REAL
+            columns[name + f" ({REAL})" * told] = cells
+        return columns
 
     def legend(self, best: str = BEST) -> str:
-        """Say which way is better and what the marks, `best` among them, mean."""
-        marks = [
-            f"{best}: the best",
-            f"{ALIKE}: its interval overlaps that of the best",
-        ]
-        marks *= len(self.scores) > 1
+        """Say what the words and marks mean, `best` among them."""
+        marks = ["±: the longer half of the interval"]
+        marks += ["less is better in Self-BLEU and CND"]
+        if self.real:
+            marks.append("below, like, beyond: real text; beyond it is no merit")
+        if self.best:
+            marks.append(f"{best}: the best beyond chance, where real text is optimal")
         if self.dependent:
             marks.append(f"{DEPENDENT}: not independent of the references")
-        if any(np.isnan(found.low).any() for found in self.scores.values()):
+        if any(UNKNOWN in text for cells in self.cells().values() for text, _ in cells):
             marks.append(f"{UNKNOWN}: undetermined")
-        return (
-            f"Higher is better, but lower for {' and '.join(comparison.LOWER)}; "
-            f"{'; '.join(['±: the longer half of the interval', *marks])}."
-        )
+        return f"{'; '.join(marks)}."
+
+    def _rows(self) -> list[tuple]:
+        words = {name: self.beside_real(name) for name in self}
+        return [
+            (name, metric, *numbers(self[name][metric]), words[name].get(metric, ""))
+            for name in self
+            for metric in self.rows
+        ]
+
+    def entries(self, name: str) -> dict[str, Any]:
+        """A candidate's column for JSON, each cell with its word beside real text."""
+        found, words = self[name], self.beside_real(name)
+        told = {metric: {"beside_real": word or None} for metric, word in words.items()}
+        return {m: plain(found[m]) | told.get(m, {}) for m in self.rows}
 
     def _plain(self) -> dict[str, Any]:
         candidates = {
             name: {
                 "sentences": self.sizes[name],
                 "empty": self.empty[name],
-                "metrics": plain(self[name]),
+                "metrics": self.entries(name),
             }
             for name in self
         }
         return {
             "references": self.num_references,
             "empty_references": self.num_empty_references,
+            "real": self.real,
+            "best": self.best,
             "candidates": candidates,
             **{name: plain(getattr(self, name)) for name in SAID},
         }
@@ -246,56 +292,12 @@ def numbers(interval: Estimate) -> list:
     return [getattr(interval, key) for key in KEYS]
 
 
-def _marked(
-    intervals: Sequence[Estimate], lower: bool, out: Sequence[bool]
-) -> list[Cell]:
-    """Show the intervals of one metric, and mark the best of those that compare."""
-    rest = [i for i, no in zip(intervals, out) if not no and not math.isnan(i.low)]
-    best = (min if lower else max)(rest, key=lambda i: i.value, default=None)
-
-    def mark(i: Estimate, no: bool) -> str:
-        if no:
-            return DEPENDENT
-        if len(intervals) == 1 or best is None or math.isnan(i.low):
-            return ""
-        if abs(i.value - best.value) <= _rounding(best.value):
-            return BEST
-        return ALIKE if i.low <= best.high and best.low <= i.high else ""
-
-    return [(with_margin(i), mark(i, no)) for i, no in zip(intervals, out)]
-
-
-def with_margin(interval: Estimate) -> str:
-    """A value and half its interval, to a digit of this, or two if the first is 1.
-
-    An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
-    """
-    value, low, high, _ = numbers(interval)
-    half = max(value - low, high - value)  # an end can be clipped to the range
-    if math.isnan(low):
-        return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
-    if not math.isfinite(half):
-        return f"{value:.4g} ±inf"
-    if half <= _rounding(value):
-        return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
-    digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))
-    if abs(value) >= SMALL and digits > PLACES:
-        return f"{value:.{PLACES}g} ±{half:.0e}"
-
-    def shown(x: float) -> str:
-        if max(abs(value), half) >= SMALL:
-            return f"{x:z.{max(digits, 0)}f}"
-        return f"{x:.{max(_exponent(x) + digits, 0)}e}" if abs(x) > ROUNDING else "0"
-
-    return f"{shown(value)} ±{shown(half)}"
-
-
-def _rounding(value: Any) -> float:
-    return ROUNDING * max(abs(value), 1)
-
-
-def _exponent(x: float) -> int:
-    return math.floor(math.log10(abs(x)))
+def kept(text: str, path: str | PathLike[str] | None) -> str:
+    """Return a text, which is written to a file too if there is a path."""
+    if path is not None:
+        with replacing(Path(path)) as unfinished:
+            unfinished.write_text(f"{text}\n", "utf-8")
+    return text
 
 
 def _figure(report: Any) -> str:

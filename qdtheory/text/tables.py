@@ -2,20 +2,29 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from textwrap import wrap
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rich.cells import cell_len
 
 from qdtheory.support.layout import GAP, WRAP, padded, printable, wrapped
+from qdtheory.support.records import Estimate
 
-# A number with its margin, "0.51 ±0.02", and its mark: "*" for the best cell of a row,
-# another, or none.
+# A number with its margin, "0.51 ±0.02", and its marks: "*" for the best cell of a row,
+# a word, or none.
 Cell: TypeAlias = tuple[str, str]
 BEST = "*"
+UNKNOWN = "?"
+# What metrics are rounded to, in units of their size if this is above 1.
+ROUNDING = 1e-15
+# Decimal places that are shown at most: an interval below them leaves a number whole.
+PLACES = 9
+# Numbers from here on are shown without an exponent.
+SMALL = 1e-3
+FORMULA = "=", "+", "-", "@", "\t", "\r"  # beginnings that a spreadsheet computes
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
 _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#_%"}
@@ -28,34 +37,22 @@ def plain_table(
 ) -> str:
     """Lay out a table for a terminal, without cutting a number.
 
-    Columns that do not fit side by side go in blocks. The cells of one that does not
-    fit alone stand below the names of their rows.
+    Columns that do not fit side by side go in blocks.
 
     Example:
         >>> columns = {"a": [("0.51 ±0.02", "*")], "b": [("0.4 ±0.1", "")]}
         >>> print(plain_table(["CR-1"], columns, 40))
               a             b
         CR-1  0.51 ±0.02 *  0.4 ±0.1
-        >>> print(plain_table(["CR-1"], {"a": columns["a"]}, 9))
-        a
-        CR-1
-          0.51
-          ±0.02 *
     """
     left = max(map(cell_len, ["", *rows]))
     blocks: list[list[str]] = []
     room = 0
     for name, cells in columns.items():
         shown = [f"{text} {mark}".rstrip() for text, mark in cells]
-        need = max(map(cell_len, shown))
-        if left + GAP + need > width:
-            blocks.append(
-                [*wrapped(printable(name), width), *_stacked(rows, shown, width)]
-            )
-            room = 0
-            continue
-        heads = wrapped(printable(name), width - left - GAP)
-        need = max(need, *map(cell_len, heads))
+        room_of_heads = max(width - left - GAP, *map(cell_len, shown))
+        heads = wrapped(printable(name), room_of_heads)
+        need = max(map(cell_len, [*shown, *heads]))
         if GAP + need > room or len(heads) > 1:
             blocks.append([padded(x, left) for x in [*[""] * len(heads), *rows]])
             room = width - left
@@ -78,8 +75,9 @@ def markdown_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -
 
     def shown(text: str, mark: str) -> str:
         value, blank, rest = text.partition(" ")
-        best = f"**{value}**{blank}{rest}"
-        return best if mark == BEST else f"{text} {mark}".rstrip()
+        if BEST in mark:
+            text = f"**{value}**{blank}{rest}"
+        return f"{text} {_word(mark)}".rstrip()
 
     lines = [["", *(in_markdown(printable(name)) for name in columns)]]
     lines.append(["---"] * len(lines[0]))
@@ -112,8 +110,8 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
 
     def shown(text: str, mark: str) -> str:
         value, half = map(number, text.split(" ±"))
-        best = rf"$\mathbf{{{value}}} \pm {half}$"
-        return best if mark == BEST else rf"${value} \pm {half}$ {mark}".rstrip()
+        value = rf"\mathbf{{{value}}}" if BEST in mark else value
+        return rf"${value} \pm {half}$ {_word(mark)}".rstrip()
 
     heads = [printable(name).translate(_LATEX) for name in columns]
     cells = _lines([row.translate(_LATEX) for row in rows], columns, shown)
@@ -138,7 +136,7 @@ def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
     """
 
     def shown(text: str, mark: str) -> str:
-        text = f"<b>{escape(text)}</b>" if mark == BEST else escape(text)
+        text = f"<b>{escape(text)}</b>" if BEST in mark else escape(text)
         return f"<td>{text} {escape(mark)}</td>"
 
     heads = "".join(f"<th scope='col'>{escape(printable(c))}</th>" for c in columns)
@@ -149,23 +147,64 @@ def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:
-    """Write rows as CSV, each in a line."""
+    """Write rows as CSV, each in a line.
+
+    A text that a spreadsheet would take as a formula gets an apostrophe before it, as
+    OWASP advises: =, +, -, @, a tab or a carriage return is its first character.
+
+    Example:
+        >>> print(csv_table([["=1+1", "a=b", -0.5]]))
+        '=1+1,a=b,-0.5
+    """
     text = io.StringIO()
-    shown = ([printable(str(entry)) for entry in line] for line in lines)
+    shown = ([_cell(entry) for entry in line] for line in lines)
     csv.writer(text, lineterminator="\n").writerows(shown)
     return text.getvalue().rstrip("\n")
+
+
+def _cell(entry: object) -> str:
+    quote = "'" * (isinstance(entry, str) and entry.startswith(FORMULA))
+    return quote + printable(str(entry))
+
+
+def with_margin(interval: Estimate) -> str:
+    """A value and half its interval, to a digit of this, or two if the first is 1.
+
+    An interval that is lost in the places shown is told by its size alone: 21 ±4e-12.
+    """
+    value, low, high = map(float, (interval.value, interval.low, interval.high))
+    half = max(value - low, high - value)  # an end can be clipped to the range
+    if math.isnan(low):
+        return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
+    if not math.isfinite(half):
+        return f"{value:.4g} ±inf"
+    if half <= _rounding(value):
+        return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
+    digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))
+    if abs(value) >= SMALL and digits > PLACES:
+        return f"{value:.{PLACES}g} ±{half:.0e}"
+
+    def shown(x: float) -> str:
+        if max(abs(value), half) >= SMALL:
+            return f"{x:z.{max(digits, 0)}f}"
+        return f"{x:.{max(_exponent(x) + digits, 0)}e}" if abs(x) > ROUNDING else "0"
+
+    return f"{shown(value)} ±{shown(half)}"
+
+
+def _rounding(value: float) -> float:
+    return ROUNDING * max(abs(value), 1)
+
+
+def _exponent(x: float) -> int:
+    return math.floor(math.log10(abs(x)))
+
+
+def _word(mark: str) -> str:
+    return mark.replace(BEST, "").strip()
 
 
 def _lines(rows, columns, shown) -> list[list[str]]:
     cells = zip(*columns.values(), strict=True)
     pairs = zip(rows, cells, strict=True)
     return [[name, *(shown(*cell) for cell in line)] for name, line in pairs]
-
-
-def _stacked(rows: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Names of the rows, each above its cell, of which no number is cut."""
-    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
-    told = (wrap(cell, max(width - GAP, 1), **whole) for cell in cells)
-    below = ([f"{' ' * GAP}{part}" for part in parts] for parts in told)
-    both = zip(rows, below, strict=True)
-    return [line for name, parts in both for line in (*wrapped(name, width), *parts)]

@@ -417,7 +417,7 @@ def test_the_surroundings_change_no_number_and_escape_a_name(tmp_path):
     outputs = [ran(*arguments, env=ASCII).stdout]
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), "/nonexistent")
     for more in ({"FORCE_COLOR": "1"}, {"TERM": "dumb"}, {"COLUMNS": "20"}, nowhere):
-        outputs.append(shown(*arguments, env={"COLUMNS": "80"} | more))
+        outputs.append(call(*arguments, env={"COLUMNS": "80"} | more).stdout)
         assert "\x1b" not in outputs[-1]  # not a terminal, so no colours
     usual, *others = (sorted(re.findall(r"\d[\d.e-]*", x)) for x in outputs)
     assert usual

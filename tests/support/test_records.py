@@ -50,7 +50,8 @@ def test_a_record_equals_its_like_prints_short_and_stays_frozen(name):
             different = value + 1 if hasattr(value, "shape") else 0.125
             object.__setattr__(changed, part.name, different)
             assert changed != one, part.name
-    assert re.fullmatch(rf"{type(one).__name__}\(.{{,700}}\)", repr(one))
+    if name != "report":  # whose repr is the table
+        assert re.fullmatch(rf"{type(one).__name__}\(.{{,700}}\)", repr(one))
     shown = json.loads(one.to_json(), parse_constant=pytest.fail)
     assert shown == plain(one) == json.loads(other.to_json(indent=2))
     with pytest.raises(FrozenInstanceError):

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from html import escape
-from itertools import chain
+from itertools import chain, product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,12 +38,13 @@ FLAT, STEEP = (1, 1, 1, 1, 1, 1), (9, 3, 1, 1, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def report():
+def report():  # all rows
     rng = np.random.default_rng(0)
     sizes = {"flat": (80, FLAT), "steep": (60, STEEP), "again": (80, FLAT)}
     corpora = {name: as_corpus(texts(rng, *how)) for name, how in sizes.items()}
     real = as_corpus(texts(rng, 90, FLAT))
-    return evaluate(corpora, real, max_order=2), corpora | {"real": real}
+    found = evaluate(corpora, real, max_order=2, metrics="all")
+    return found, corpora | {"real": real}
 
 
 @pytest.fixture
@@ -144,32 +145,110 @@ def test_the_closer_one_is_so_over_references_too():
 # --- what is said -----------------------------------------------------------------
 
 
-def test_a_report_says_who_is_closer_than_whom():
+def test_a_report_says_how_far_each_is_and_who_is_closer_than_whom():
     rng = np.random.default_rng(5)
     laws = {"steep": STEEP, "flat": FLAT, "again": FLAT, "odd": (1, 1, 1, 1, 9, 90)}
     some = {name: texts(rng, 300, law) for name, law in laws.items()}
-    real = texts(rng, 300, FLAT)
+    references = texts(rng, 300, FLAT)
 
     def said(max_order, *names, **more):
-        given = {name: some[name] for name in names} | more
-        found = evaluate(given, real, max_order=max_order)
-        return found, found.conclusions[0], found.conclusions[2]
+        given = {name: some[name] for name in names}
+        return evaluate(given | more, references, max_order=max_order)
 
-    _, who, _ = said(1, *laws)
+    *each, who, last = said(1, *laws).conclusions
     assert "flat or again is closer to real text than steep, then odd in 1-" in who
-    found, who, _ = said(2, "flat", "again")
-    assert ": none is shown to be closer to real text in 1-, 2-grams (" in who
-    assert found.compare("flat", "again").sentences(2)[0].startswith("Neither is shown")
-    # What was copied takes no part, and is named.
-    _, who, lacking = said(2, "steep", copy=real)
-    assert who.startswith("Nothing is said to be closer to real text: there are no two")
-    assert "copy depends on the references" in lacking
-    found, who, _ = said(2, "steep", "flat", copy=real)
-    assert ": flat is closer to real text than steep in 1-, 2-grams (" in who
-    first, second = found.compare("steep", "flat").sentences(2)
+    assert each[0].startswith("In 1-grams steep differs from real text, CND-1 0.2")
+    assert each[1].startswith("In 1-grams flat cannot be told from real text, CND-1 ")
+    found = said(2, "flat", "again")
+    assert last.endswith(said(1, *laws).signature)
+    assert ": none is" not in (who := found.conclusions[2])
+    assert who.startswith("By CND none is shown to be closer to real text in 2-grams")
+    assert found.compare("flat", "again").sentence(2).startswith("Neither is shown")
+    # What was copied, and real text, take no part.
+    *_, told, last = said(2, "steep", copy=references).conclusions
+    assert told == (
+        "In 2-grams copy cannot be judged, as it depends on the references."
+    )
+    found = said(2, "steep", "flat", copy=references)
+    assert found.conclusions[3].startswith("By CND flat is closer to real text than st")
+    first = found.compare("steep", "flat").sentence(2)
     assert first.startswith("flat is closer to real text in 2-grams: the 95% interval")
-    assert "flat has more " in first
-    assert second == found.compare("flat", "steep").sentences(2)[1]
+    # Five have one line.
+    assert len(said(1, *laws, more=some["flat"]).conclusions) == 3
+
+
+def test_about_so_many_sentences_tell_a_candidate_from_real_text():
+    """With as many the interval is shorter than CND by .84 errors, a power of .8."""
+    rng = np.random.default_rng(6)
+    some, references = texts(rng, 400, STEEP), texts(rng, 400, FLAT)
+    found = evaluate({"steep": some}, references, max_order=2)
+    number = float(re.search(r"about ([\d,]+) sent", str(found))[1].replace(",", ""))
+    x, shrunk = found["CND-2"]["steep"], np.sqrt(400 / number)
+    away = x.value - shrunk * (x.value - x.low)
+    power = stats.norm.cdf(away / (shrunk * x.standard_error))
+    assert power == pytest.approx(0.8, abs=0.01)
+
+
+# --- beside real text -------------------------------------------------------------
+
+BLEUS = {"BLEU": 1, "Self-BLEU": -1, "CR": 1, "NRR": 1, "CND": -1, "MS-Jaccard": 1}
+
+
+def test_cells_are_below_like_or_beyond_real_text_by_the_interval_of_the_difference():
+    rng = np.random.default_rng(7)
+    law = (4, 2, 1, 1, 1, 1)
+    laws = {"steep": (9, 3, 1, 1), "same": law, "again": law}
+    some = {name: texts(rng, 300, law) for name, law in laws.items()}
+    references, real = texts(rng, 300, law), texts(rng, 300, law)
+    found = evaluate(some, references, 2, real=real, metrics="all")
+    words = {name: found.beside_real(name) for name in some}
+    seen = set()
+    for name, metric in product(some, found.metrics):
+        d = found.compare(name, "real text").difference
+        i, kind = found.metrics.index(metric), metric.rpartition("-")[0]
+        ends = sorted(BLEUS.get(kind, 1) * x for x in (d.low[i], d.high[i]))
+        word = "below" if ends[1] < 0 else "beyond" if ends[0] > 0 else "like"
+        assert words[name][metric] == ("" if np.isnan(ends[0]) else word)
+        seen.add((word, kind))
+    assert {("beyond", "CR"), ("below", "NRR"), ("below", "CND")} <= seen
+    assert words["same"]["CND-2"] == "like"
+    # The same word in every format, and no best on a quality or diversity alone.
+    flat = found.choose("CR-2", "CND-2")
+    for form in ("text", "markdown", "latex", "html"):
+        shown = getattr(flat, f"to_{form}")()
+        assert len(re.findall(r" (?:below|like|beyond)\b(?!,| real| :)", shown)) >= 6
+        marked = [x for x in shown.splitlines() if re.search(r"\*|mathbf|<b>", x)]
+        assert not [x for x in marked if "CR-2" in x and "CND" not in x]
+    assert "beyond it is no merit" in flat.legend()
+    rows = csv.DictReader(io.StringIO(found.to_csv()))
+    assert {(x["candidate"], x["metric"]): x["beside_real"] for x in rows} == {
+        (name, metric): words.get(name, {}).get(metric, "")
+        for name in found
+        for metric in found.metrics
+    }
+    cells = json.loads(found.to_json())["candidates"]["steep"]["metrics"]
+    assert cells["CR-2"]["beside_real"] == "beyond"
+    # Other sizes change some metrics: nothing is told of these.
+    few = evaluate(some, references, 2, real=real[:200], metrics="all")
+    told = {x for x, word in few.beside_real("steep").items() if word}
+    assert {"BLEU-2", "CND-2"} <= told
+    assert not {"Self-BLEU-2", "distinct-2", "MS-Jaccard-2"} & told
+
+
+def test_a_best_stands_only_where_real_text_is_the_optimum_and_intervals_tell():
+    rng = np.random.default_rng(8)
+    law = {"steep": STEEP, "near": (2, 1, 1, 1, 1, 1), "again": (2, 1, 1, 1, 1, 1)}
+    some = {name: texts(rng, 300, weights) for name, weights in law.items()}
+    references = texts(rng, 300, FLAT)
+    found = evaluate(some, references, 2, metrics="all")
+    assert found.best == {}  # the two are alike
+    del some["again"]
+    found = evaluate(some, references, 2, metrics="all")
+    assert {*found.best.values()} == {"near"}
+    assert {x.rpartition("-")[0] for x in found.best} <= {"CND", "MS-Jaccard"}
+    marked = {x for x, cell in zip(found.rows, found.cells()["near"]) if cell[1]}
+    assert marked == {*found.best}
+    assert evaluate(some, references, 2, real="near").best == {}
 
 
 def test_groups_are_apart_only_if_each_of_one_is_shown_closer_than_each_of_the_other():
@@ -181,33 +260,27 @@ def test_groups_are_apart_only_if_each_of_one_is_shown_closer_than_each_of_the_o
     real_left_out = {x: np.full((20, 1), value[x]) for x in value}
     many, none = dict.fromkeys(value, 20), dict.fromkeys(value, 0)
     known = ("CND-1",), scores, many, none, 20, 0, (), "", left_out, real_left_out, ()
-    report = Report(*known)
+    report = Report(*known, rows=("CND-1",))
     assert report.compare("a", "c").better("CND-1") == "a"
-    assert "none is shown to be closer" in report.conclusions[0]
+    assert "none is shown to be closer" in report.conclusions[3]
     apart, scores = left_out | {"b": left_out["a"]}, scores | {"b": scores["a"]}
-    who, _, lacking = replace(report, left_out=apart, scores=scores).conclusions
+    who = replace(report, left_out=apart, scores=scores).conclusions[3]
     assert "a or b is closer to real text than c in 1-grams" in who
-    assert lacking == "Nothing is missing, and nothing is seen to have leaked."
 
 
 # --- a choice of metrics ----------------------------------------------------------
 
 
-def test_chosen_metrics_keep_their_numbers(found):
+def test_chosen_metrics_are_the_rows_and_others_stay(found):
     of_three = "Self-BLEU-1 Self-BLEU-2 CR-1 CR-2 distinct-2"
     choices = {"CND BLEU-2": "BLEU-2 CND-1 CND-2", "self_bleu dist-2,cr": of_three}
     for asked, kept in choices.items():
         some, kept = found.choose(*asked.split()), kept.split()
-        assert [*some.metrics] == kept
-        columns = [found.metrics.index(metric) for metric in kept]
-        for name in found:
-            assert {**some[name]} == {metric: found[name][metric] for metric in kept}
-            for rests in ("left_out", "real_left_out"):
-                expected = getattr(found, rests)[name][:, columns]
-                np.testing.assert_array_equal(getattr(some, rests)[name], expected)
-        assert some.signature == found.signature
-    told = "Which is closer to real text is not told: CND is not among the metrics."
-    assert some.conclusions[0] == told
+        assert [*some.rows] == kept
+        assert some == replace(found, rows=tuple(kept))
+        assert [x[1] for x in some._rows()] == kept * 3
+    assert len(some.conclusions) == 1
+    assert some["CR-1"] == {name: found[name]["CR-1"] for name in found}
 
 
 # --- how many sentences are needed ------------------------------------------------
@@ -268,6 +341,11 @@ def test_bad_input(found, as_a_user):
     refused(
         ("no candidate is called 'x'; ther", compared, "flat", "x"),
         ("no metric is called 'BLEU'", found["flat"].__getitem__, "BLEU"),
+        (
+            "no candidate or metric is called 'BLEU'; there are f",
+            found.__getitem__,
+            "BLEU",
+        ),
         error=KeyError,
     )
     beaten = [("CR-2", "NRR-1"), ("NRR-2", "CR-2")]
@@ -299,7 +377,7 @@ def test_every_format_holds_the_same_numbers(found):
     told = json.loads(found.to_json())
     rows, frame = [*csv.DictReader(io.StringIO(found.to_csv()))], found.to_frame()
     assert len(rows) == 3 * len(found.metrics)
-    assert tuple(frame.columns) == tuple(rows[0]) == COLUMNS
+    assert tuple(frame.columns) == tuple(rows[0]) == (*COLUMNS, "beside_real")
     for row, line in zip(rows, frame.to_dict("records"), strict=True):
         name, metric = row["candidate"], row["metric"]
         assert (line["candidate"], line["metric"]) == (name, metric)
@@ -337,18 +415,6 @@ def test_a_package_that_is_missing_is_named(found, monkeypatch):
 # --- cells ------------------------------------------------------------------------
 
 
-def hand_made(metric, **intervals):
-    """A report of one metric from (value, low, high) by candidate."""
-    scores = {
-        name: Estimate(*np.array([*numbers, 0.1])[:, None])
-        for name, numbers in intervals.items()
-    }
-    sizes = dict.fromkeys(scores, 9)
-    rests = {name: np.array([x.low, x.high]) for name, x in scores.items()}
-    known = (metric,), scores, sizes, sizes, 9, 0, (), "so", rests, rests
-    return Report(*known, ())
-
-
 @pytest.mark.parametrize(
     ("numbers", "shown"),
     [
@@ -370,7 +436,7 @@ def test_numbers_are_shown_to_a_digit_of_their_interval(numbers, shown):
 # --- tables -----------------------------------------------------------------------
 
 ROWS = ["BLEU-4", "MS-Jaccard-4"]
-CELLS = [("7.22e-06 ±1.2e-07", "*"), ("-0.3123 ±0.0081", "")]
+CELLS = [("7.22e-06 ±1.2e-07", "like *"), ("-0.3123 ±0.0081", "")]
 
 
 @given(st.text(max_size=20))
@@ -383,31 +449,35 @@ def test_any_name_stays_in_its_cell(name):
     assert heads.replace("\\\\", "").replace("\\|", "").count("|") == 3
     assert len(latex_table(ROWS, columns).split("\n")) == 8
     (row,) = csv.reader(io.StringIO(csv_table([[name, 1.5]])))
-    assert row[1] == "1.5"
+    assert row == ["'" * name.startswith((*"=+-@",)) + printable(name), "1.5"]
 
 
 def test_markdown_and_latex_can_be_pasted():
-    names = {"a_b|c*": (0.3, 0.29, 0.31), r"5\{}$&#_%~^": (2e-4, 1e-4, 3e-4)}
-    report = hand_made("CR-1", **names, none=(0.9, np.nan, np.nan))
-    heads, _, row, *_ = report.to_markdown().splitlines()
+    cells = ("0.300 ±0.010", "*"), ("2.0e-04 ±1.0e-04", "like"), ("0.9 ±?", "")
+    names = "a_b|c*", r"5\{}$&#_%~^", "none"
+    columns = {name: [cell] for name, cell in zip(names, cells)}
+    heads, _, row = markdown_table(["CND-1"], columns).splitlines()
     assert heads == r"|  | a\_b\|c\* | 5\\{}\$\&\#\_%\~^ | none |"
-    assert row == "| CR-1 | **0.300** ±0.010 | 2.0e-04 ±1.0e-04 | 0.9 ±? |"
-    lines = report.to_latex().splitlines()
+    assert row == "| CND-1 | **0.300** ±0.010 | 2.0e-04 ±1.0e-04 like | 0.9 ±? |"
+    lines = latex_table(["CND-1"], columns).splitlines()
     other = r"5\textbackslash{}\{\}\$\&\#\_\%\textasciitilde{}\textasciicircum{}"
     assert rf" & a\_b|c* & {other} & none \\" in lines
-    cells = r"$\mathbf{0.300} \pm 0.010$", r"$2.0 \cdot 10^{-4} \pm 1.0 \cdot 10^{-4}$"
-    assert rf"CR-1 & {cells[0]} & {cells[1]} & $0.9 \pm ?$ \\" in lines
+    first, second = r"$\mathbf{0.300} \pm 0.010$", r"2.0 \cdot 10^{-4}"
+    second = rf"${second} \pm 1.0 \cdot 10^{{-4}}$ like"
+    assert rf"CND-1 & {first} & {second} & $0.9 \pm ?$ \\" in lines
 
 
 # --- planes and page --------------------------------------------------------------
 
 
 def test_a_report_is_drawn_with_its_intervals(found):
+    found = replace(found, real="again")
     for figure, n in ((found.plot(), 2), (found.plot(1), 1)):
         names = (("CR", "NRR"), ("BLEU", "Self-BLEU"))
         for ax, (quality, diversity) in zip(figure.axes, names, strict=True):
             for name, drawn in zip(found, ax.containers, strict=True):
                 assert drawn.get_label() == name
+                assert (drawn[0].get_marker() == "*") == (name == "again")
                 x, y = found[name][f"{quality}-{n}"], found[name][f"{diversity}-{n}"]
                 data, _, bars = drawn
                 assert data.get_xydata().tolist() == [[x.value, y.value]]
@@ -426,7 +496,7 @@ def test_the_page_needs_no_other_file_and_shows_what_looks_like_markup(found):
     given = {x: {name: getattr(found, x)["flat"]} for x in tables}
     renamed = replace(found, **given, warnings=("two < three",))
     page = renamed.to_html()
-    for said in ("two < three", name, "References: 90 sentences, 0 empty"):
+    for said in ("two < three", name, "against 90 references"):
         assert escape(said) in page
     assert all(f">{metric}<" in page for metric in found.metrics)
     assert not re.search(r"<(script|link|img|iframe)|(href|src)=.(?!#)", page)
