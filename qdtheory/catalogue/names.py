@@ -244,8 +244,8 @@ def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     found = _found(False, says, *rule["claims"]) | {"setting": here}
     # A text has n + 1 tokens; windows, of which order n_v needs more, are of a cycle.
     orders = [x.order or 0 for x in (u, v) if x.sees not in ("texts", "other")]
-    n = max(ORDER, rule.get("least", 0), *orders, 2 * (v.order or 0) - 3)
-    n = rule.get("n", n)
+    orders += [2 * (v.order or 0) - 3] * (v.sees == "windows")
+    n = rule.get("n") or max(ORDER, rule.get("least", 0), *orders, 0)
     if n > LONGEST:
         return found
     half = n + 2 - (v.order or 0)
