@@ -97,7 +97,7 @@ def data():
         answers.append(answer)
     return {
         **{kind: [entry(kind, x) for x in found] for kind, found in lists.items()},
-        "headlines": [f"{rules()['answer'][x].format('PAIR')}." for x in STATUSES],
+        "headlines": [f"{rules()[0][x].format('PAIR')}." for x in STATUSES],
         "sentences": sentences,
         "worlds": worlds,
         "claims": {claim: claims()[claim][0] for claim in cited},

@@ -67,25 +67,22 @@ class NamedVerdict(Verdict):
     def sentence(self) -> str:
         """The answer in one sentence."""
         names = re.sub(" of [0-9]+ references?", "", self.pair)
-        return rules()["answer"][self.status].format(names)
+        return rules()[0][self.status].format(names)
 
     def __repr__(self) -> str:
         return str(self)
 
     def summary(self) -> Summary:
         """The answer, and of a rival the texts whose shares differ most."""
-        _, sentences, facts = super().summary()
-        sentences = [*sentences, *self.notes]
+        facts, sentences = super().summary()[2], [self.reason, *self.notes]
         if (beats := self.witness) is not None:
             gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
             gained = f" gains in quality {gains}" * (beats.quality_gain > 0)
             sentences += [f"A rival Q of this P{gained}:"]
             moved = np.argsort(-np.abs(beats.q - beats.p), kind="stable")[:MOST]
-            facts = []
-            for i in moved.tolist():
-                p, q = float(beats.p[i]), float(beats.q[i])
-                shares = f"P {p:.6g}, Q {q:.6g}" + f" or {2 * p - q:.6g}" * self.either
-                facts += [(self.texts[i], shares)]
+            shares = "P {0:.6g}, Q {1:.6g}" + " or {2:.6g}" * self.either
+            columns = np.stack([beats.p, beats.q, 2 * beats.p - beats.q]).T
+            facts = [(self.texts[i], shares.format(*columns[i])) for i in moved]
         return self.sentence, sentences, [*facts, ("report", " ".join(self.instead))]
 
 
@@ -132,9 +129,7 @@ def read_metric(given: str, references: Any = None) -> NamedMetric:
     """
     stem, number = parsed(given)
     if number and references:
-        raise ValueError(
-            f"{given}: the number of references is given twice; give it once"
-        )
+        raise ValueError(f"{given}: references are given twice; give them once")
     number = number or str(references or "")
     metric, own = find_order(stem)
     if missing := own is None and re.fullmatch(ORDERED, metric.name) is not None:
@@ -189,7 +184,7 @@ def check_names(
         **known,
         pair=f"{u.title} and {v.title}",
         notes=tuple(filter(None, notes)),
-        instead=beside if known["compatible"] else (rules()["answer"]["report"],),
+        instead=beside if known["compatible"] else (rules()[0]["report"],),
     )
 
 
@@ -232,12 +227,7 @@ def _stated(u: NamedMetric, v: NamedMetric, row: Any) -> dict[str, Any] | None:
 
 def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     """What the first rule says on what both see, with its texts, P and rivals."""
-    both = (
-        x
-        for x in rules()["rule"]
-        if u.sees in x["quality"] and v.sees in x["diversity"]
-    )
-    if (rule := next(both, None)) is None:
+    if (rule := rules()[1].get((u.sees, v.sees))) is None:
         return None
     names = {"u": parsed(u.title)[0], "v": v.title, "partner": v.metric.partner}
     says, here = (rule.get(x, "").format(**names) for x in ("says", "setting"))
@@ -249,9 +239,8 @@ def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     if n > LONGEST:
         return found
     half = n + 2 - (v.order or 0)
-    cycle = "".join(chr(ord("a") + i) for i in range(2 * half))
-    starts = 0, 1, half, half + 1
-    words = rule["texts"] or [cycle[i:] + cycle[:i] for i in starts]
+    cycle = "".join(chr(ord("a") + i) for i in range(2 * half)) * 2
+    words = rule["texts"] or [cycle[i:] for i in (0, 1, half, half + 1)]
     words = [re.sub(r"(.)\*", lambda x: x[1] * n, word) * (n + 1) for word in words]
     shares = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
     witness = Witness(*shares, quality_gain=np.nan, diversity_gain=np.nan)
@@ -261,16 +250,16 @@ def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
 
 def _by_row(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, Any]:
     """What is known of no partner, of the matrix, or of neither."""
+    if row:
+        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
+        return _found(False, says, row["claim"])
     for x in (v, u):
         if x.metric.status == "incompatible":
             lack = x.metric.verdict.replace("Incompatible", f"{x.title} has no partner")
             return _found(False, lack, *_claims(x))
-    if row:
-        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        return _found(False, says, row["claim"])
-    none = (x for x in (u, v) if not x.metric.sees and x.metric.status == "none")
-    said = [f"{x.title}: {x.metric.verdict}" for x in none]
-    return _found(None, said[0] if said else rules()["answer"]["open"])
+        if not x.metric.sees and x.metric.status == "none":
+            return _found(None, f"{x.title}: {x.metric.verdict}")
+    return _found(None, rules()[0]["open"])
 
 
 def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
@@ -291,9 +280,13 @@ def _claims(x: NamedMetric) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def rules() -> dict[str, Any]:
-    """Rules that decide a pair by what its metrics see, in order, and what is said."""
-    return tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+def rules() -> tuple[dict[str, str], dict[tuple[str, str], dict[str, Any]]]:
+    """What is said first of each verdict; the rule for what both metrics see."""
+    held = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+    kinds = (
+        (x, y) for x in held["rule"] for y in product(x["quality"], x["diversity"])
+    )
+    return held["answer"], {seen: rule for rule, seen in kinds}
 
 
 @lru_cache(maxsize=1)

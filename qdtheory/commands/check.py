@@ -9,13 +9,8 @@ from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json
 from qdtheory.support.progress import progress
 
-EXIT_STATUSES = {
-    "compatible": 0,
-    "incompatible": 2,
-    "undecided": 3,
-    "not_beaten_at_p": 4,
-    "conditional": 5,
-}
+EXIT_STATUSES = {"compatible": 0, "incompatible": 2, "undecided": 3}
+EXIT_STATUSES |= {"not_beaten_at_p": 4, "conditional": 5}
 
 
 def check(

@@ -238,7 +238,7 @@ def test_the_exit_status_tells_a_conditional_pair_from_one_that_is_beaten():
     [
         ("--quality|log x|--diversity|-x log x", "formulas go in as --f and --g"),
         ("--quality|BLEU-2 of 9 references|--diversity|SE|--references|5",
-         "the number of references is given twice; give it once"),
+         "references are given twice; give them once"),
         ("--f|BLEU-4|--g=-x^2", "--quality 'BLEU-4' --diversity NAME or"),
         ("--f|x|--g=Vendi", "--quality NAME --diversity 'Vendi' or qd"),
     ],
