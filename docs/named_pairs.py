@@ -8,13 +8,14 @@ once: sentences, and the real distributions of the witnesses.
 import json
 import re
 from itertools import product
+from math import isnan
 from pathlib import Path
 
 import jax
 from claim_links import ID
 from coverage_page import claims
 
-from qdtheory.catalogue.names import check_names, matrix, parsed, read_metric
+from qdtheory.catalogue.names import check_names, matrix, parsed, read_metric, rules
 
 DATA = Path(__file__).parent / "static/named_pairs.js"
 COLUMNS = {
@@ -22,27 +23,22 @@ COLUMNS = {
     "diversity": ("diversity", "self_references"),
 }
 MORE = {
-    "quality": ["2-gram LL", "METEOR", "chrF", "BERTScore", "COMET"],
-    "diversity": ["2-gram entropy", "EAD", "Div_pair", "MTLD"],
+    "quality": [
+        *("2-gram LL", "METEOR", "chrF", "BERTScore", "COMET", "CIDEr"),
+        *("F1", "accuracy", "reward", "perplexity"),
+    ],
+    "diversity": ["2-gram entropy", "EAD", "Div_pair", "MTLD", "Self-BLEU-4"],
 }
 LABELS = {
-    "LL": "log-likelihood, perplexity",
+    "LL": "log-likelihood under P",
+    "perplexity": "under another model",
     "CR": "coverage rate of texts",
     "SE": "entropy of texts",
     "NRR": "negative repetition rate of texts",
     "Distinct-1": "type-token ratio",
     "METEOR": "as any score of each text",
 }
-# What is said of a pair, in which PAIR stands for both names.
-HEADLINES = {
-    "compatible": "Compatible: no model can beat the real distribution in both PAIR.",
-    "incompatible": "Incompatible: "
-    "a model can beat the real distribution in both PAIR.",
-    "undecided": "No verdict on PAIR by their names.",
-    "conditional": "Conditional: over some texts a model can beat the real "
-    "distribution in both PAIR, over others none can.",
-}
-STATUSES = [*HEADLINES]
+STATUSES = ["compatible", "incompatible", "undecided", "conditional"]
 
 
 def metrics(kind):
@@ -51,7 +47,7 @@ def metrics(kind):
     names = [
         f"{name} of {number} references" if number else name for name, number in rows
     ]
-    titles = [read_metric(kind, name).title for name in (*names, *MORE[kind])]
+    titles = {read_metric(name).title for name in (*names, *MORE[kind])}
     return sorted(titles, key=lambda title: tuple(numbered(title.lower())))
 
 
@@ -86,8 +82,9 @@ def data():
     sentences, worlds, answers, cited = [], [], [], {}
     for names in product(*lists.values()):
         verdict = check_names(*names)
-        said = [verdict.reason, *verdict.notes, *verdict.instead]
-        answer = [STATUSES.index(verdict.status), [index(sentences, x) for x in said]]
+        told = [verdict.reason, *verdict.notes], verdict.instead
+        places = [[index(sentences, x) for x in said] for said in told]
+        answer = [STATUSES.index(verdict.status), *places]
         cited |= dict.fromkeys(re.findall(ID, verdict.reason))
         if (beats := verdict.witness) is not None and verdict.texts:
             p = [round(x, 6) for x in beats.p.tolist()]
@@ -95,12 +92,12 @@ def data():
             answer += [
                 index(worlds, {"texts": list(verdict.texts), "p": p}),
                 [round(x, 6) for x in beats.q.tolist()],
-                [float(f"{gain:.3g}") for gain in gains],
+                None if isnan(gains[0]) else [float(f"{gain:.3g}") for gain in gains],
             ]
         answers.append(answer)
     return {
         **{kind: [entry(kind, x) for x in found] for kind, found in lists.items()},
-        "headlines": [*HEADLINES.values()],
+        "headlines": [f"{rules()[0][x].format('PAIR')}." for x in STATUSES],
         "sentences": sentences,
         "worlds": worlds,
         "claims": {claim: claims()[claim][0] for claim in cited},

@@ -23,7 +23,7 @@ COMMANDS = {
     'check --f "log(x)" --g "-x*log(x)"': "compatible",
     'check --f "log(x)" --g "-x**2"': "incompatible",
     "qdisc --pair CR-NRR": "",
-    "metrics BLEU": "BLEU-n (quality). Conditional: ",
+    "metrics BLEU": "As papers use it, beside Self-BLEU: real text is beaten.",
     "rewards --reward 'log(D/(1-D))'": "",
     "evaluate model.txt --references real.txt": "",
 }

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shlex
 
 import explorer_data as explorer
@@ -107,10 +108,11 @@ def test_the_commands_of_random_answers_say_what_the_page_says(seed):
     rng = random.Random(seed)
     i, j = (rng.randrange(len(HELD[kind])) for kind in ("quality", "diversity"))
     u, v = HELD["quality"][i], HELD["diversity"][j]
-    status, sentences, *rival = HELD["answers"][i * len(HELD["diversity"]) + j]
+    status, said, instead, *rival = HELD["answers"][i * len(HELD["diversity"]) + j]
     arguments = shlex.split(f"check {u['typed']} {v['typed']}")
     told = " ".join(call(*arguments).stdout.split())  # without line breaks
-    pair = f"{u['name']} and {v['name']}"
-    assert told.startswith(f"{named_pairs.STATUSES[status]}: {pair} ")
-    assert all(HELD["sentences"][k] in told for k in sentences)
-    assert ("A rival Q of this P gains" in told) == bool(rival)
+    names = [re.sub(" of .* references?", "", x["name"]) for x in (u, v)]
+    headline = HELD["headlines"][status].removesuffix(".")
+    assert told.startswith(headline.replace("PAIR", " and ".join(names)))
+    assert all(HELD["sentences"][k] in told for k in (*said, *instead))
+    assert ("A rival Q of this P" in told) == bool(rival)

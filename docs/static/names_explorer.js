@@ -44,13 +44,12 @@
     if (places.includes("")) return;
     const [u, v] = KINDS.map((kind, i) => NAMED[kind][places[i]]);
     const place = Number(places[0]) * NAMED.diversity.length + Number(places[1]);
-    const [status, sentences, ...rival] = NAMED.answers[place];
+    const [status, sentences, instead, ...rival] = NAMED.answers[place];
     find("verdict").textContent = NAMED.headlines[status].replace("PAIR", `${u.name} and ${v.name}`);
     find("verdict").classList.toggle("beaten", status === 1);
-    // The last two say what to report of either.
-    const shown = sentences.map((i) => linked(NAMED.sentences[i]));
-    find("reasons").replaceChildren(...shown.slice(0, -2).map((parts) => element("p", ...parts)));
-    find("instead").replaceChildren(...shown.slice(-2).map((parts) => element("li", ...parts)));
+    const shown = (places, name) => places.map((i) => element(name, ...linked(NAMED.sentences[i])));
+    find("reasons").replaceChildren(...shown(sentences, "p"));
+    find("instead").replaceChildren(...shown(instead, "li"));
     find("rival").hidden = !rival.length;
     if (rival.length) showRival(...rival);
     find("check").textContent = `qdtheory check ${u.typed} ${v.typed}`;
@@ -69,9 +68,9 @@
 
   function showRival(world, q, gains) {
     const { texts, p } = NAMED.worlds[world];
+    const both = gains && `gains ${digits(gains[0])} in quality and ${digits(gains[1])} in diversity`;
     find("gains").textContent =
-      `Over ${texts.length} texts a rival gains ${digits(gains[0])} in quality and ` +
-      `${digits(gains[1])} in diversity:`;
+      `Over ${texts.length} texts a rival ${both || "is no worse in one and better in the other"}:`;
     const change = (i) => Math.abs(q[i] - p[i]);
     const moved = [...texts.keys()].sort((i, j) => change(j) - change(i) || i - j);
     const row = (i) => element("tr", element("th", texts[i]), element("td", p[i]), element("td", q[i]));

@@ -16,8 +16,8 @@ Status: TypeAlias = Literal[
     "compatible", "conditional", "incompatible", "a divergence", "none"
 ]
 
-TITLES = "you report", "status", "partner"
-LISTS = "functions", "in_lab", "other_names", "shown_by"
+TITLES = "you report", "beaten", "sound"
+LISTS = "functions", "in_lab", "other_names", "shown_by", "sees"
 FACTS = "formula", "form", "partner", "estimator"
 
 # Names of a metric of one order.
@@ -33,9 +33,11 @@ class Metric(Display):
     "incompatible" if any partner leaves some P beaten, but in the small spaces that the
     verdict leaves out; "a divergence" if it is least (negated: greatest) at Q = P by
     itself; "none" where the question does not arise. The verdict begins with it and
-    says when and why. The functions are named as they are typed, the exact one
-    first; those of `in_lab` stand beside the notebooks. `shown_by` has claims that
-    docstrings of the former do not name. The note says how its names are meant.
+    says when and why. `papers` is what papers print it beside, by which real text is
+    beaten, `sound` what it is sound beside, and who computes that; rules.toml says
+    what `sees` means. The functions are named as they are typed, the exact one first;
+    those of `in_lab` stand beside the notebooks. `shown_by` has claims that docstrings
+    of the former do not name. The note says how its names are meant.
     """
 
     name: str
@@ -47,6 +49,9 @@ class Metric(Display):
     partner: str
     estimator: str
     beside: str
+    sound: str
+    papers: str = ""
+    sees: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     in_lab: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
@@ -65,21 +70,29 @@ class Metric(Display):
                 claims |= dict.fromkeys(re.findall(r"[A-Z]+\d+\.\d+", text[1]))
         return tuple(claims)
 
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """Its name, and what is said of it in one line."""
+        return self.name, self.papers or "not shown", self.sound
+
     def summary(self) -> Summary:
-        """Name and verdict, what to print beside it, and the other facts."""
+        """Beside what it is beaten and sound, the verdict, and the other facts."""
+        beaten = f"As papers use it, {self.papers}: real text is beaten. "
+        title = f"{beaten * bool(self.papers)}Sound {self.sound}."
         typed = *self.functions, *self.in_lab
         facts = [(x, getattr(self, x)) for x in FACTS]
         lists = [("functions", typed), ("other names", self.other_names)]
         lists += [("claims", self.claims)]
         facts += [(name, ", ".join(words)) for name, words in lists if words]
-        return f"{self.name} ({self.kind}). {self.verdict}", [self.beside], facts
+        said = f"{self.name} ({self.kind}). {self.verdict}"
+        return title, [said, self.beside], facts
 
 
 class Catalogue(tuple[Metric, ...]):
     """All metrics; a notebook shows their status and partner."""
 
     def _repr_html_(self) -> str:
-        return html_rows([(x.name, x.status, x.partner) for x in self], TITLES)
+        return html_rows([x.row for x in self], TITLES)
 
 
 def find_metric(name: str) -> Metric:

@@ -1,11 +1,13 @@
 """The verdict on a quality and a diversity by their names.
 
-What is proved for every space comes first; else the compatibility matrix speaks, whose
-rows stand in named_pairs.csv with a witness each. Both say over which texts they hold.
+What Theorem 3 decides comes first, then what the catalogue says of partners, then the
+rules of rules.toml, by what either metric sees; else the compatibility matrix speaks,
+whose rows stand in names.csv. All say over which texts they hold.
 """
 
 import csv
 import re
+import tomllib
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -18,8 +20,8 @@ from qdtheory.beaten import Witness
 from qdtheory.catalogue.metrics import Metric, find_order, titled
 from qdtheory.compatibility import Verdict, check_compatibility
 from qdtheory.distributions import require_x64
-from qdtheory.pairs import distinct_k_pair, given_pair, named_pairs
-from qdtheory.support.layout import MOST, Summary, number
+from qdtheory.pairs import SeparablePair, given_pair
+from qdtheory.support.layout import MOST, Summary
 from qdtheory.support.numbers import PerText
 from qdtheory.support.records import Record
 
@@ -28,49 +30,60 @@ REFERENCES = {"BLEU-n": "2", "Self-BLEU-n": "2", "exact match": "9"}
 NUMBERED = r"(?s)(.*?)(?: of ([1-9]\d*) references?)?\Z"
 # Names that say nothing without the order of their n-grams or number of draws.
 ORDERED = ".*(BLEU-n|Distinct-n|distinct_k|n-gram LL|n-gram entropy|Markov-k LL)"
+ORDER = 4  # where none is named
+LONGEST = 99  # of n, of texts that are shown
 # What a formula of x has, and the name of a metric has not.
 FORMULA = r"(?i)[()*/]|(?<![a-z])[xpq](?![a-z])|^[-\d.]*$|^-(LL|CR|SE|NRR|SDI)$"
+# Sums of f(P_i) and of g(Q_i), for Theorem 3: of n references, and of k draws.
+SUMS = {"LL": "log(x)", "CR": "x", "exact match": "1 - (1 - x)**{}"}
+SUMS |= {"SE": "-x*log(x)", "NRR": "-x**2", "distinct_k": "1 - (1 - x)**{}"}
 # Over some texts a pair is compatible, over others incompatible.
 CONDITIONAL: dict[str, Any] = {"compatible": None, "status": "conditional"}
-OPEN = (
-    "Nothing is proved of this pair by its names, and the matrix has other orders and "
-    "numbers of references. Give functions or scores, or try `qdtheory doctor`."
-)
 
 
 class NamedVerdict(Verdict):
     """The verdict on two metrics by their names; its reason names claims.
 
-    Where a theorem decides that a pair is incompatible, it may have no witness.
+    Gains of a witness are NaN where it holds for every score of a kind: it is no worse
+    in one metric and better in the other.
 
     Attributes:
         pair: what the names were taken for.
         notes: how names are meant, where that may differ from what is expected, and
             what they leave open.
-        instead: what to report, of either metric.
-        texts: the texts that the witness is over, if they have names.
+        instead: what to report.
+        texts: the texts that the witness is over.
+        either: whether 2 P - Q is a rival too, as diverse: any quality that is linear
+            in the model is no lower than at P for one of the two.
     """
 
     pair: str = ""
     notes: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    either: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        names = re.sub(" of [0-9]+ references?", "", self.pair)
+        return rules()[0][self.status].format(names)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def summary(self) -> Summary:
-        """What the verdict says, and of a rival the texts whose shares differ most."""
-        title, sentences, facts = super().summary()
-        title = f"{title}: {self.pair}"
-        sentences = [*sentences, *self.notes, *self.instead]
-        if not (beats := self.witness):
-            return title, sentences, facts
-        gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
-        sentences += [f"A rival Q of this P gains in quality {gains}:"]
-        names = self.texts or [*map(str, range(len(beats.q)))]
-        moved = np.argsort(-np.abs(beats.q - beats.p), kind="stable")[:MOST].tolist()
-        shares = (
-            (names[i], f"P {number(beats.p[i])}, Q {number(beats.q[i])}") for i in moved
-        )
-        return title, sentences, [*shares]
+        """The answer, and of a rival the texts whose shares differ most."""
+        facts, sentences = super().summary()[2], [self.reason, *self.notes]
+        if (beats := self.witness) is not None:
+            gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
+            gained = f" gains in quality {gains}" * (beats.quality_gain > 0)
+            sentences += [f"A rival Q of this P{gained}:"]
+            moved = np.argsort(-np.abs(beats.q - beats.p), kind="stable")[:MOST]
+            shares = "P {0:.6g}, Q {1:.6g}" + " or {2:.6g}" * self.either
+            columns = np.stack([beats.p, beats.q, 2 * beats.p - beats.q]).T
+            facts = [(self.texts[i], shares.format(*columns[i])) for i in moved]
+        return self.sentence, sentences, [*facts, ("report", " ".join(self.instead))]
 
 
 class NamedMetric(Record):
@@ -81,6 +94,20 @@ class NamedMetric(Record):
     name: str
     references: str
     title: str
+    missing: bool
+
+    @property
+    def sees(self) -> str:
+        """What it sees of P or of the model, in the words of rules.toml."""
+        seen = (self.metric.sees * 3 or ("",) * 3)[min(self.order or 0, 2)]
+        many = self.metric.name == "Self-BLEU-n" and int(self.references) > 3
+        return "many" if many and seen == "words" else seen
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and references in the matrix: F1 is BLEU-1 of one reference there."""
+        as_bleu = self.sees == "words" and self.metric.status == "none"
+        return ("BLEU-1", "1") if as_bleu else (self.name, self.references)
 
 
 def parsed(name: str) -> tuple[str, str]:
@@ -88,60 +115,76 @@ def parsed(name: str) -> tuple[str, str]:
     return re.findall(NUMBERED, name)[0]
 
 
-def read_metric(kind: str, given: str) -> NamedMetric:
-    """Read the name of a quality or a diversity, or of what cannot be in a pair.
+def read_metric(given: str, references: Any = None) -> NamedMetric:
+    """Read the name of a metric, of order 4 and these references if it has none.
 
     Raises:
-        ValueError: the name is unknown, of the other kind, or lacks its order.
+        ValueError: the name is unknown, or references are given twice, or in vain.
 
     Example:
-        >>> read_metric("quality", "bleu 2").title
-        'BLEU-2 of 2 references'
-        >>> read_metric("quality", "BLEU-2 of 10 references").title
+        >>> read_metric("bleu").title, read_metric("BLEU-2", 1).title
+        ('BLEU-4 of 2 references', 'BLEU-2 of 1 reference')
+        >>> read_metric("BLEU-2 of 10 references").title
         'BLEU-2 of 10 references'
     """
     stem, number = parsed(given)
-    metric, order = find_order(stem)
-    name, default = titled(metric, order), REFERENCES.get(metric.name, "")
-    if {metric.kind, kind} == {"quality", "diversity"}:
-        raise ValueError(f"{kind}: {given} is a {metric.kind}; name a {kind}")
-    if not order and re.fullmatch(ORDERED, metric.name) and name != "Markov-0 LL":
-        raise ValueError(f"{kind}: {given} needs an order: {titled(metric, 2)}, ...")
+    if number and references:
+        raise ValueError(f"{given}: references are given twice; give them once")
+    number = number or str(references or "")
+    metric, own = find_order(stem)
+    if missing := own is None and re.fullmatch(ORDERED, metric.name) is not None:
+        own = 10 if metric.name == "distinct_k" else ORDER
+    name, default = titled(metric, own), REFERENCES.get(metric.name, "")
     if number and not default:
-        raise ValueError(f"{kind}: {stem} has no number of references; leave it out")
+        raise ValueError(f"{stem} has no number of references; leave it out")
     title, number = stem if metric.status == "none" else name, number or default
     title += f" of {number} reference{'s' * (number != '1')}" * bool(number)
-    return NamedMetric(metric, order, name, number, title)
+    return NamedMetric(metric, own, name, number, title, missing)
 
 
-def check_names(quality: str, diversity: str) -> NamedVerdict:
+def check_names(
+    quality: str, diversity: str, references: tuple[Any, Any] = (None, None)
+) -> NamedVerdict:
     """Decide a pair by the names of its metrics, as the catalogue has them.
 
     LL-SE and the like, and exact match with distinct_k, are decided by Theorem 3; BLEU
     and Self-BLEU of one order by the classification of their settings; a metric and its
-    partner, or one that has none, by what the catalogue says; any other by the matrix.
+    partner, or one that has none, by what the catalogue says; others by rules.toml, or
+    the matrix. An order that is missing is 4; a quality and a diversity that are
+    exchanged are put right.
 
     Example:
-        >>> verdict = check_names("perplexity", "TTR")
-        >>> verdict.pair, verdict.status, verdict.texts[:2]
-        ('LL and Distinct-1', 'incompatible', ('a a a', 'a a b'))
+        >>> verdict = check_names("TTR", "perplexity")
+        >>> verdict.pair, verdict.status, verdict.texts
+        ('perplexity and Distinct-1', 'incompatible', ('a a a a a', 'b b b b b'))
+        >>> verdict.notes[0]
+        'perplexity is the quality and Distinct-1 the diversity, put in this order.'
     """
-    u, v = read_metric("quality", quality), read_metric("diversity", diversity)
-    row = matrix().get((u.name, u.references, v.name, v.references), {})
-    known = _proved(u, v) or _stated(u, v) or _found(None, OPEN)
-    if row and known["reason"] == OPEN:
-        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        known = _found(False, says, row["claim"])
-        if row["verdict"] == "compatible":  # BLEU of whole texts, over no other length
-            known |= CONDITIONAL
+    named = [quality, diversity]
+    kinds = [find_order(parsed(x)[0])[0].kind for x in named]
+    if kinds[0] == kinds[1] in ("quality", "diversity"):
+        both = f"{quality} and {diversity} are each a {kinds[0]}"
+        raise ValueError(f"{both}; name both kinds, such as BLEU and Self-BLEU")
+    if swapped := kinds[1] == "quality" or kinds[0] == "diversity":
+        named.reverse()
+    u, v = map(read_metric, named, references)
+    row = matrix().get((*u.key, *v.key), {})
+    known = _proved(u, v) or _stated(u, v, row) or _by_rule(u, v) or _by_row(u, v, row)
     if row.get("words") and known["compatible"] is not True:
         known |= _witness(row)
-    here = row.get("setting") and f"Here {row['setting']}."
+    order = f"{u.title} is the quality and {v.title} the diversity, put in this order."
+    missing = " and ".join(x.name for x in (u, v) if x.missing)
+    here = known.pop("setting", "") or row.get("setting")
+    notes = (
+        *(order * swapped, missing and f"No order is given: {missing} taken."),
+        *(u.metric.note, v.metric.note, here and f"Here {here}."),
+    )
+    beside = tuple(f"{x.title}: {x.metric.beside}" for x in (u, v))
     return NamedVerdict(
         **known,
         pair=f"{u.title} and {v.title}",
-        notes=tuple(filter(None, (u.metric.note, v.metric.note, here))),
-        instead=tuple(f"{x.title}: {x.metric.beside}" for x in (u, v)),
+        notes=tuple(filter(None, notes)),
+        instead=beside if known["compatible"] else (rules()[0]["report"],),
     )
 
 
@@ -152,34 +195,71 @@ def _found(compatible: bool | None, reason: str, *claims: str) -> dict[str, Any]
 
 def _proved(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
     """What Theorem 3 proves of a pair of sums of f(P_i) and g(Q_i)."""
-    pair = named_pairs().get(f"{u.name}-{v.name}")
-    if (u.metric.name, v.metric.name) == ("exact match", "distinct_k"):
-        pair = distinct_k_pair(int(v.order or 0), int(u.references))
-    if pair is None:
+    f, g = SUMS.get(u.name), SUMS.get(v.metric.name if v.sees == "texts" else "")
+    if f is None or g is None:
         return None
+    pair = SeparablePair(f.format(u.references), g.format(v.order))
     verdict = check_compatibility(pair)
     claim = "T3.1" if verdict.compatible else "T3.9"
     return vars(verdict) | {"reason": f"{verdict.reason} ({claim})"}
 
 
-def _stated(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
-    """What holds of a pair in every space, or in those that the reason names."""
+def _stated(u: NamedMetric, v: NamedMetric, row: Any) -> dict[str, Any] | None:
+    """What the catalogue says of partners, and of metrics that are not for pairs."""
     for x in (u, v):
-        if x.metric.status in ("none", "a divergence"):
+        if x.metric.kind in ("divergence", "both in one"):
             return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
     if u.order == v.order and f"Self-{u.metric.name}" == v.metric.name:
         over = u.metric.verdict.removeprefix("Conditional: over")
         here = f"Here n = {u.order}, with {u.references} and {v.references} references:"
         known, so = _bleu(int(u.order or 0), int(u.references), int(v.references))
         found = _found(known, f"Over{over} {here} {so}.", "N25.20", "N25.21", "N25.22")
+        if known is False:
+            found = (_by_rule(u, v) or {}) | found
         return found | CONDITIONAL if known is None else found
     if u.order == v.order and u.metric.partner == v.metric.name:
         return _found(True, u.metric.verdict, *_claims(u))
+    if row.get("verdict") == "compatible":  # of whole texts, over no other length
+        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
+        return _found(None, says, row["claim"]) | CONDITIONAL
+    return None
+
+
+def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
+    """What the first rule says on what both see, with its texts, P and rivals."""
+    if (rule := rules()[1].get((u.sees, v.sees))) is None:
+        return None
+    names = {"u": parsed(u.title)[0], "v": v.title, "partner": v.metric.partner}
+    says, here = (rule.get(x, "").format(**names) for x in ("says", "setting"))
+    found = _found(False, says, *rule["claims"]) | {"setting": here}
+    # A text has n + 1 tokens; windows, of which order n_v needs more, are of a cycle.
+    orders = [x.order or 0 for x in (u, v) if x.sees not in ("texts", "other")]
+    orders += [2 * (v.order or 0) - 3] * (v.sees == "windows")
+    n = rule.get("n") or max(ORDER, rule.get("least", 0), *orders, 0)
+    if n > LONGEST:
+        return found
+    half = n + 2 - (v.order or 0)
+    cycle = "".join(chr(ord("a") + i) for i in range(2 * half)) * 2
+    words = rule["texts"] or [cycle[i:] for i in (0, 1, half, half + 1)]
+    words = [re.sub(r"(.)\*", lambda x: x[1] * n, word) * (n + 1) for word in words]
+    shares = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
+    witness = Witness(*shares, quality_gain=np.nan, diversity_gain=np.nan)
+    texts = tuple(" ".join(word[: n + 1]) for word in words)
+    return found | {"witness": witness, "texts": texts, "either": "either" in rule}
+
+
+def _by_row(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, Any]:
+    """What is known of no partner, of the matrix, or of neither."""
+    if row:
+        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
+        return _found(False, says, row["claim"])
     for x in (v, u):
         if x.metric.status == "incompatible":
             lack = x.metric.verdict.replace("Incompatible", f"{x.title} has no partner")
             return _found(False, lack, *_claims(x))
-    return None
+        if not x.metric.sees and x.metric.status == "none":
+            return _found(None, f"{x.title}: {x.metric.verdict}")
+    return _found(None, rules()[0]["open"])
 
 
 def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
@@ -200,6 +280,16 @@ def _claims(x: NamedMetric) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
+def rules() -> tuple[dict[str, str], dict[tuple[str, str], dict[str, Any]]]:
+    """What is said first of each verdict; the rule for what both metrics see."""
+    held = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+    kinds = (
+        (x, y) for x in held["rule"] for y in product(x["quality"], x["diversity"])
+    )
+    return held["answer"], {seen: rule for rule, seen in kinds}
+
+
+@lru_cache(maxsize=1)
 def matrix() -> dict[tuple[str, ...], dict[str, str]]:
     """The compatibility matrix, by the names and references of both metrics."""
     text = Path(__file__).with_suffix(".csv").read_text("utf-8")
@@ -214,7 +304,8 @@ def _witness(row: dict[str, str]) -> dict[str, Any]:
     gains = float(row["quality_gain"]), float(row["diversity_gain"])
     words = product("abc"[: int(row["words"])], repeat=int(row["length"]))
     texts = tuple(map(" ".join, words))
-    return {"witness": Witness(p / p.sum(), q / q.sum(), *gains), "texts": texts}
+    witness = Witness(p / p.sum(), q / q.sum(), *gains)
+    return {"witness": witness, "texts": texts, "either": False}
 
 
 def check(

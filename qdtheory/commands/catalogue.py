@@ -19,10 +19,10 @@ def metrics(
 ) -> None:
     """What is known of a metric that you report, and what belongs beside it?
 
-    For each metric the table says if it has a partner, with which no model can beat
-    the real distribution in both, always or under conditions. With a name it says all
-    that is known: when and why, what to print beside it, formula, form, estimator,
-    the functions that compute it and the claims that show it.
+    For each metric the table says beside what papers print it, where a model beats
+    real text in both, and beside what no model can. With a name it says all that is
+    known: when and why, what to print beside it, formula, form, estimator, the
+    functions that compute it and the claims that show it.
 
     Example: qdtheory metrics Vendi
     """
@@ -32,7 +32,7 @@ def metrics(
         if as_json:
             print_json({"metrics": [_facts(metric) for metric in METRICS]})
         else:
-            print_rows(TITLES, [(x.name, x.status, x.partner) for x in METRICS])
+            print_rows(TITLES, [metric.row for metric in METRICS])
             print_facts(MORE, [])
         return
     try:

@@ -207,15 +207,6 @@ def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
         return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 
-def with_references(name: str, number: int | None) -> str:
-    """The name of a metric with its references, if they are given."""
-    from qdtheory.catalogue.names import parsed
-
-    if number and parsed(name)[1]:
-        fail(f"{name}: the number of references is given twice; give it once")
-    return f"{name} of {number} references" if number else name
-
-
 def chosen_pair(
     given: tuple, numbers: Two, sizes: Two, real: Any
 ) -> tuple[Any, int | None]:

@@ -5,6 +5,7 @@ Qualities take (texts, p) and give the score of each text; diversities take (tex
 """
 
 from collections import Counter
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -86,6 +87,7 @@ def cosines(texts):
     return unit @ unit.T
 
 
+@cache
 def longest_common(a, b):
     if not a or not b:
         return 0
@@ -119,6 +121,64 @@ def by_pairs(texts, similarity):
 
 def rouge(a, b):
     return longest_common(a, b) / len(a)
+
+
+def common(a, b, n=1):
+    """Share of the n-grams of a, or of b, that both have."""
+    both = (Counter(grams(a, n)) & Counter(grams(b, n))).total()
+    return both / max(len(a) - n + 1, 1)
+
+
+def meteor(a, b):
+    """By exact matches: mean of precision and recall, less half the cube of chunks."""
+    chunks, left, right = 0, [*a], [*b]
+    for size in range(len(a), 0, -1):  # the longest run first
+        for run in grams(a, size):
+            i = next((i for i in range(len(a)) if (*left[i : i + size],) == run), None)
+            j = next((j for j in range(len(b)) if (*right[j : j + size],) == run), None)
+            if i is not None and j is not None:
+                left[i : i + size] = ["left"] * size
+                right[j : j + size] = ["right"] * size
+                chunks += 1
+    matches = left.count("left")
+    return matches / len(a) * (1 - (chunks / max(matches, 1)) ** 3 / 2)
+
+
+def cider(a, b):
+    """Mean cosine of the counts of n-grams of orders 1 to 4, each of one weight."""
+    value = 0.0
+    for n in range(1, 5):
+        x, y = Counter(grams(a, n)), Counter(grams(b, n))
+        size = sum(v**2 for v in x.values()) * sum(v**2 for v in y.values())
+        value += sum(x[g] * y[g] for g in x) / max(size, 1) ** 0.5 / 4
+    return value
+
+
+def embedded(text):
+    """A vector of each token, that of the token before it mixed in."""
+    vectors = np.random.default_rng(5).random(size=(30, 12))[[*text]]
+    vectors[1:] += vectors[:-1] / 3
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def bert_score(a, b):
+    near = embedded(a) @ embedded(b).T
+    precision, recall = near.max(axis=1).mean(), near.max(axis=0).mean()
+    return 2 * precision * recall / (precision + recall)
+
+
+def mtld(text):
+    """Mean length of runs until types over tokens are below .72, both ways."""
+    lengths = []
+    for way in (text, text[::-1]):
+        factors, run = 0.0, []
+        for token in way:
+            run.append(token)
+            if len({*run}) / len(run) < 0.72:
+                factors, run = factors + 1, []
+        factors += (1 - len({*run}) / len(run)) / 0.28 if run else 0
+        lengths.append(len(text) / factors)
+    return sum(lengths) / 2
 
 
 def alike(a, b):
@@ -182,7 +242,22 @@ QUALITIES = {
     "ROUGE-L": lambda texts, p, n, r: by_pairs(texts, rouge) @ p,
     "edit similarity": lambda texts, p, n, r: by_pairs(texts, alike) @ p,
 }
+# Scores of a text beside one reference, of one length: words of one letter.
+BESIDE = {
+    "ROUGE": rouge,
+    "METEOR": meteor,
+    "chrF": lambda a, b: np.mean([common(a, b, n) for n in range(1, len(a) + 1)]),
+    "CIDEr": cider,
+    "F1": common,
+    "BERTScore": bert_score,
+    "COMET": lambda a, b: -np.linalg.norm(embedded(a).mean(0) - embedded(b).mean(0)),
+}
+QUALITIES |= {
+    name: lambda texts, p, n, r, score=score: by_pairs(texts, score) @ p
+    for name, score in BESIDE.items()
+}
 SIMILARITIES = {
+    "Div_pair": cosines,
     "Vendi of order 2": lambda texts: cosines(texts) ** 2,
     "pairwise ROUGE-L": lambda texts: by_pairs(texts, rouge),
     "pairwise edit distance": lambda texts: by_pairs(texts, alike),
@@ -200,6 +275,8 @@ DIVERSITIES = {
         distinct(texts, q, n) for n in (1, 2, 3)
     ),
     "Self-BLEU-n": lambda texts, q, n, r: -float(expected_bleu(texts, q, n, r) @ q),
+    "2-gram entropy": lambda texts, q, n, r: entropy(pooled(texts, q, 2).values()),
+    "MTLD": lambda texts, q, n, r: np.dot([mtld(t) for t in texts], q),
     "distinct_10": lambda texts, q, n, r: float(sum(1 - (1 - q) ** 10)),
     "semantic entropy": lambda texts, q, n, r: entropy(classes(texts, q).values()),
     "Vendi": lambda texts, q, n, r: entropy(np.linalg.eigvalsh(density(texts, q)[0])),
