@@ -161,8 +161,8 @@ def evaluate(
     own, of_references, *_ = [*inputs.fields_of(field, 2), None, None]
     shared = [] if of_references else references or []
     inputs.refuse_idle_choice([*named.values(), *shared], own)
+    from qdtheory.text.checks import told_later
     from qdtheory.text.evaluation import corpora, counted, planned
-    from qdtheory.text.looks import told_later
 
     given = {name: _file(path) for name, path in named.items()}
     human = Files(map(_file, references)) if references else None

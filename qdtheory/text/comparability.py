@@ -115,8 +115,9 @@ def warnings_of_texts(
         others = every.keys() - corpora.keys() if name in corpora else corpora
         said += odd_looks(name, looks[name], *(looks[other] for other in others))
         said += _doubled(name, corpus)
-    for name, corpus in corpora.items() if real is not None else ():
-        said += unlike(corpus.vocabulary, real.vocabulary, name)
+    if real is not None:
+        for name, corpus in corpora.items():
+            said += unlike(corpus.vocabulary, real.vocabulary, name)
     return tuple(said)
 
 

@@ -18,7 +18,9 @@ from qdtheory.text.report import (
     COLUMNS,
     STYLE,
     TITLE,
+    Out,
     Tabled,
+    kept,
     numbers,
     with_margin,
 )
@@ -295,20 +297,21 @@ class PromptReport(Record, Tabled):
         lines = ([x] if "\n" in x else wrapped(printable(x), width) for x in parts)
         return "\n\n".join(map("\n".join, lines))
 
-    def to_html(self) -> str:
+    def to_html(self, path: Out = None) -> str:
         """Lay out the table and what it says as a page that needs no other file."""
-        return (
+        page = (
             "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>"
             f"{TITLE}</title><style>{STYLE}</style></head><body><main><h1>{TITLE}</h1>\n"
             f"{self._repr_html_()}\n<p>{escape(self.signature)}</p></main></body></html>"
         )
+        return kept(page, path)
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, path: Out = None) -> str:
         """Lay out the table in Markdown, and say what the tests find."""
         said = map(in_markdown, self.conclusions)
-        return "\n\n".join([super().to_markdown(), *said])
+        return kept("\n\n".join([super().to_markdown(), *said]), path)
 
-    def to_csv(self) -> str:
+    def to_csv(self, path: Out = None) -> str:
         """Write a row for each metric of each candidate, and one for each test.
 
         A test is a row of "one - other": the difference of their mean scores by a
@@ -318,7 +321,7 @@ class PromptReport(Record, Tabled):
         for x in self.comparisons:
             names = f"{x.one} - {x.other}", f"{x.kernel}{PARTS[0]}"
             lines.append((*names, *numbers(x.difference), x.p_value))
-        return csv_table([(*COLUMNS, "p_value"), *lines])
+        return kept(csv_table([(*COLUMNS, "p_value"), *lines]), path)
 
     def _plain(self) -> dict[str, Any]:
         tests, values = self.comparisons, plain(self.scores)
