@@ -169,10 +169,8 @@ def firsts():
     for name in (B, "nll", "js", "cnd", "ms_jaccard"):
         x = rows.pivot(index="oracle", columns="model", values=name)[FOUR].to_numpy()
         x = x.argsort(axis=1)[:, :: -1 if name == "ms_jaccard" else 1]
-        yield (x[:, 0] == 0).sum()
-        if name in (B, "nll"):
-            orders = np.bincount(x @ (64, 16, 4, 1))
-            yield from (orders[16 + 2 * 4 + 3], orders.max())
+        orders = np.bincount(x @ (512, 64, 8, 1))
+        yield from ((x[:, 0] == 0).sum(), orders[0o123], orders.max())
 
 
 def ranks_as_printed():
@@ -187,7 +185,7 @@ def ranks_as_printed():
 
 
 OF_FOUR = [
-    ("N22.30", firsts, (24, 12, 12, 27, 17, 17, 24, 19, 15)),
+    ("N22.30", firsts, (24, 12, 12, 27, 17, 17, 24, 9, 9, 19, 9, 9, 15, 6, 6)),
     ("N22.33", proposed_metrics, 0.935, 0.945),
     ("N22.36", ranks_as_printed, (1 - 1e-9, 0.8 - 1e-9, 0.8 - 1e-9, 0), INF),
 ]

@@ -334,10 +334,9 @@ def test_the_lower_sweep_is_found_at_equal_oracle_nll():
     def height(m, x):
         return float(at(m, brentq(lambda k: float(at(m, k)[0]) - x, -3, 4))[1])
 
-    one, other = models
-    wins = [height(one, x) < height(other, x) for x in np.linspace(*ends, 61)[1:-1]]
-    for k, share in enumerate((np.mean(wins), 1 - np.mean(wins))):
-        assert four.below(curves[k], curves[1 - k]) == pytest.approx(share, abs=0.03)
+    x = np.linspace(*ends, 61)[1:-1]
+    share = np.mean([height(models[0], y) < height(models[1], y) for y in x])
+    assert four.below(*curves) == pytest.approx(share, abs=0.03)
 
 
 @pytest.mark.slow
@@ -346,10 +345,9 @@ def test_the_lower_sweep_is_found_at_equal_oracle_nll():
 def test_one_sided_metrics_change_sign_at_temperature_1_on_other_oracles(seed):
     """Models of other oracles, trained by the library for other numbers of steps."""
     four, model, x = load("make_four_models"), lstm(seed), []
-    p = qd.oracle(four.SPACE, seed)
+    p, settings = qd.oracle(four.SPACE, seed), {"learning_rate": 0.02, "every": 100}
     texts = np.asarray(qd.sample(jax.random.key(seed), p, 1000))
-    settings = {"training": np.bincount(texts, minlength=256) / 1000}
-    settings |= {"learning_rate": 0.02, "every": 100}
+    settings["training"] = np.bincount(texts, minlength=256) / 1000
     for _ in range(3):
         start = gen.MaximumLikelihood(), model, four.SPACE, p, 100
         model = gen.train(*start, **settings).model
