@@ -9,9 +9,10 @@ Models see the shares of 128 or of 1,024 texts (column `texts`), and half as man
 are for validation; the paper has 50,000 and 25,000. Generators are LSTMs of 4 units,
 too small for the oracle.
 
-As in the paper's section 4.2, MLE stops at the best NLL of the texts for validation and
-GANs, which start there, at the best Oracle-NLL, each within a number of steps. Column
-`stopped` has the other rules too: "nll", "oracle_nll", "last".
+As the paper's section 4.2.1 says of oracles, all models stop at the best Oracle-NLL,
+each within a number of steps. GANs start from the MLE of the best NLL of the texts for
+validation; the paper does not say where its own start. Column `stopped` has other rules
+too: "nll", which is the paper's for MLE on real text, "oracle_nll" and "last".
 
 * SeqGAN has roll-outs and a discriminator that reads bigrams and takes 5 steps for each
   of the generator's; so has MaliGAN.
@@ -81,9 +82,9 @@ METRICS = (
     *("bleu", "self_bleu", "ms_jaccard", "cnd"),
 )
 KIND = "oracle", "texts", "batch", "model", "stopped", "steps", "exponent"
-MODELS = "real", "MLE", *GANS[""]
-NOWHERE = len(MODELS) * [""]
-COLUMNS = (*KIND, *METRICS, *(f"below {name}" for name in MODELS))
+SWEPT = "real", "MLE", "MLE by NLL", *GANS[""]
+NOWHERE = len(SWEPT) * [""]
+COLUMNS = (*KIND, *METRICS, *(f"below {name}" for name in SWEPT))
 SETTINGS = (
     f"{SPACE.num_texts} texts, LSTM {SIZE}, Adam {RATE}, at most {MLE_STEPS} steps of "
     f"MLE, then {STEPS} of a GAN, batches of {BATCH}"
@@ -193,9 +194,11 @@ def fitted(oracle: int, size: int, batch: str, p: jax.Array) -> dict[str, Any]:
     return {"MLE": mle, **gans}
 
 
-def paper_rule(name: str) -> str:
-    """By what the paper stops a model."""
-    return "nll" if name == "MLE" else "oracle_nll"
+def sweep_name(model: str, rule: str) -> str:
+    """By the paper's rule that of the model; empty if it is not swept."""
+    if (model, rule) == ("MLE", "nll"):
+        return "MLE by NLL"
+    return model if rule == "oracle_nll" else ""
 
 
 def rows(oracle: int) -> list[list]:
@@ -207,25 +210,21 @@ def rows(oracle: int) -> list[list]:
     laws, places = [sweep(real, at_ten)], len(EXPONENTS) * [NOWHERE]
     for size, batch in product(TRAINING_SIZES, GANS):
         found = fitted(oracle, size, batch, p)
-        chosen = {name: at(x, paper_rule(name))[1] for name, x in found.items()}
-        curves = {
-            n: np.asarray(plane(m, p)) for n, m in {"real": real, **chosen}.items()
-        }
-        for name, kept in found.items():
-            for rule in RULES:
-                steps, model = at(kept, rule)
-                swept = EXPONENTS if rule == paper_rule(name) else (0,)
-                laws.append(sweep(model, jnp.asarray(swept, float)))
-                kinds += [[size, batch, name, rule, int(steps), k] for k in swept]
-                places += [
-                    [
-                        below(curves[name], curves[x]) if x != name else ""
-                        for x in MODELS
-                    ]
-                    if k == 0 and len(swept) > 1
-                    else NOWHERE
-                    for k in swept
-                ]
+        each = [
+            (name, rule, *at(x, rule)) for name, x in found.items() for rule in RULES
+        ]
+        named = [(sweep_name(name, rule), model) for name, rule, _, model in each]
+        curves = {x: np.asarray(plane(m, p)) for x, m in [("real", real), *named] if x}
+        for name, rule, steps, model in each:
+            swept = sweep_name(name, rule)
+            at_these = EXPONENTS if swept else (0,)
+            laws.append(sweep(model, jnp.asarray(at_these, float)))
+            kinds += [[size, batch, name, rule, int(steps), k] for k in at_these]
+            where = [
+                below(curves[swept], curves[x]) if swept not in ("", x) else ""
+                for x in SWEPT
+            ]
+            places += [NOWHERE if k else where for k in at_these]
     q = jnp.concatenate(laws)
     error = float(abs(q.sum(axis=1) - 1).max())
     if not error < 1e-12:
