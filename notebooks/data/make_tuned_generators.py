@@ -343,8 +343,8 @@ def models(oracle: int, search: Any) -> Iterator[tuple]:
                 yield (name, "penalised", "no", size), found, pair
 
 
-def rows(oracle: int) -> list[list]:
-    """All models of an oracle, as each criterion selects them."""
+def searches(oracle: int) -> tuple[jax.Array, Any]:
+    """P, and a search on texts of it: its number, if not the next, draws its rates."""
     p = qd.oracle(SPACE, oracle)
     shares = []
     # The first are those of the other tables.
@@ -353,12 +353,20 @@ def rows(oracle: int) -> list[list]:
         shares.append(jnp.bincount(texts, length=SPACE.num_texts) / NUM_TEXTS)
     count = iter(range(100))
 
-    def search(objective: Any, model: Any, steps: int = STEPS) -> Best:
-        number = next(count)
+    def search(
+        objective: Any, model: Any, steps: int = STEPS, number: int | None = None
+    ) -> Best:
+        number = next(count) if number is None else number
         key = jax.random.fold_in(jax.random.key(20_000 + oracle), number)
         rates = drawn_rates(oracle, number)
         return searched(objective, steps, model, shares, rates, key)
 
+    return p, search
+
+
+def rows(oracle: int) -> list[list]:
+    """All models of an oracle, as each criterion selects them."""
+    p, search = searches(oracle)
     table = []
     for kind, found, before in models(oracle, search):
         for k, name in enumerate(CRITERIA):

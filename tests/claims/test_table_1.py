@@ -84,14 +84,6 @@ def test_the_default_search_gains_nothing_in_coverage():
 # -- the table ----------------------------------------------------------------------
 
 
-def test_the_table_is_whole():
-    kinds = product((1, 2), SIZES, SIGMAS, ORDERS, range(100))
-    assert TABLE.index.tolist() == [*kinds]
-    order = TABLE.index.get_level_values("order")
-    assert (TABLE.status == np.where(order == 3, "exact", "lower_bound")).all()
-    np.testing.assert_allclose(TABLE.drate, TABLE.qdisc / TABLE.quality_range, 1e-7)
-
-
 @pytest.mark.claim("N8.3")
 @pytest.mark.parametrize("size", SIZES)
 def test_whole_texts_by_duality(size):
@@ -228,9 +220,12 @@ def is_inside(*kind):
 
 
 @pytest.mark.claim("N8.6")
-def test_all_entries_but_one_are_typical():
-    kinds = product([2], SIZES, SIGMAS, ORDERS)
-    assert [x for x in kinds if not is_inside(*x)] == [(2, 32, 0.5, 3)]
+def test_all_entries_but_one_are_within_draws_that_spread_far():
+    for kind in product([2], SIZES, SIGMAS, ORDERS):
+        assert is_inside(*kind) == (kind != (2, 32, 0.5, 3))
+        far, wide = np.sort(TABLE.qdisc[kind]), kind[2] == 2 or kind[3] == 3
+        assert far.size == 100
+        assert (far[-2] > 200 * far[1]) if wide else (far[-2] < 30 * far[1])
     # The exact values of that kind, by duality: the paper's is far below.
     exact = [dual_qdisc(oracle(SPACE, seed, 0.5, 32)) for seed in range(20)]
     assert min(exact) > 5 * float(PAPER[0.5, 3][0])

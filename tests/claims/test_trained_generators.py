@@ -170,6 +170,25 @@ def shares(oracle, size=128):
     return p, *(jnp.bincount(x, length=64) / size for x in draws)
 
 
+def by_likelihood(model, p, seen, found):
+    """As the library trains it at a row's rate, to the row's step."""
+    steps = int(found.step)
+    settings = {"learning_rate": found.rate, "every": steps, "training": seen}
+    start = gen.MaximumLikelihood(), model, SPACE, p, steps
+    return gen.train(*start, **settings).model
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N22.40")
+def test_a_further_search_of_likelihood_keeps_what_the_library_trains_at_its_rate():
+    (p, seen, _), at = shares(0), {"oracle": 0, "selected": "held-out"}
+    start = row("tuned_generators.csv", model="MLE", **at)
+    start = by_likelihood(lstm(1000), p, seen, start)
+    listed = row("equal_budget.csv", search=4, **at)
+    found = apart(p, by_likelihood(start, p, seen, listed))
+    assert found == pytest.approx([listed.js], rel=1e-2)
+
+
 @pytest.mark.slow
 @pytest.mark.claim("N22.24", "N22.25", "N22.26", "N22.29")
 def test_the_row_of_a_leakgan_is_what_two_optimisers_give_at_its_rates_and_steps():
@@ -178,10 +197,7 @@ def test_the_row_of_a_leakgan_is_what_two_optimisers_give_at_its_rates_and_steps
     rows = partial(row, "tuned_generators.csv", **rows)
     found, key = rows(model="MLE, noleak"), jax.random.key(1000)
     model = gen.LeakyLSTM.random(key, 4, "noleak", 4, 0.3)
-    steps = int(found.step)
-    settings = {"learning_rate": found.rate, "every": steps, "training": seen}
-    start = gen.MaximumLikelihood(), model, SPACE, p, steps
-    model = gen.train(*start, **settings).model
+    model = by_likelihood(model, p, seen, found)
     found = rows(model="LeakGAN-noleak", pretrained="yes")
     own, learning = optax.adam(-found.rate), optax.adam(-found.second_rate)
     ascent = jax.jit(lambda m: gen.LeakGAN().ascent((), m, SPACE, seen)[0])
@@ -245,6 +261,19 @@ def test_no_law_of_atoms_is_nearer_than_the_best_of_so_many():
     table = gen.AtomTable(jax.random.normal(jax.random.key(16), (16, 3, 4)))
     expected = float(gen.transport_to_texts(table, SPACE, seen).value)
     assert float(tuned().distance(table, seen)) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("N22.41")
+def test_on_another_oracle_a_continuous_generator_has_more_bleu_and_far_more_fd():
+    (p, seen, _), script = shares(500), load("make_protocol")
+    settings = {"learning_rate": 0.01, "every": 600, "training": seen}
+    atoms = gen.ConvLSTM.random(jax.random.key(500), SPACE, 64)
+    runs = (gen.MaximumLikelihood(), lstm(500)), (tuned().Assigned(), atoms)
+    models = (gen.train(o, m, SPACE, p, 600, **settings).model for o, m in runs)
+    mle, found = (script.measured(m.probabilities(SPACE), p) for m in models)
+    assert found["bleu"] > mle["bleu"]
+    assert found["fd"] > 2 * mle["fd"]
 
 
 # --- protocol.csv and training_noise.csv --------------------------------------------
