@@ -1,5 +1,8 @@
-"""A command as it is called, in this process, and the one line of its refusal."""
+"""A command as it is called, in this process, its refusal, and the files of pages."""
 
+import json
+
+import numpy as np
 from typer.testing import CliRunner
 
 from qdtheory.commands import cli
@@ -17,3 +20,20 @@ def refusal(*arguments, **settings):
     assert result.stderr.startswith("qdtheory: ")
     assert result.stderr.count("\n") == 1
     return result.stderr.removeprefix("qdtheory: ").removesuffix("\n")
+
+
+def samples():
+    """Files that the pages name: a sharper model of sentences over sixty words."""
+    rng, files = np.random.default_rng(0), {}
+    for name, size, end in (
+        *(("model.txt", 1000, 0.25), ("held_out.txt", 1000, 0.2)),
+        ("real.txt", 4000, 0.2),
+    ):
+        words = np.minimum(rng.geometric(end, (size, 8)), 60).astype(str)
+        files[name] = "".join(f"w{' w'.join(row)}\n" for row in words)
+    answers = rng.choice(["yes", "no", "perhaps not"], (20, 7)).tolist()
+    rows = (
+        {"prompt": f"question {n}", "outputs": x[:3], "references": x[6:]}
+        for n, x in enumerate(answers)
+    )
+    return files | {"model.jsonl": "\n".join(map(json.dumps, rows))}
