@@ -27,13 +27,15 @@ def samples():
     rng, files = np.random.default_rng(0), {}
     for name, size, end in (
         *(("model.txt", 1000, 0.25), ("held_out.txt", 1000, 0.2)),
-        ("real.txt", 4000, 0.2),
+        *(("real.txt", 4000, 0.2), ("other.txt", 1000, 0.22)),
     ):
         words = np.minimum(rng.geometric(end, (size, 8)), 60).astype(str)
         files[name] = "".join(f"w{' w'.join(row)}\n" for row in words)
     answers = rng.choice(["yes", "no", "perhaps not"], (20, 7)).tolist()
-    rows = (
-        {"prompt": f"question {n}", "outputs": x[:3], "references": x[6:]}
-        for n, x in enumerate(answers)
-    )
-    return files | {"model.jsonl": "\n".join(map(json.dumps, rows))}
+    for name, part in ("model", slice(3)), ("other", slice(3, 6)):
+        rows = (
+            {"prompt": f"question {n}", "outputs": x[part], "references": x[6:]}
+            for n, x in enumerate(answers)
+        )
+        files[f"{name}.jsonl"] = "\n".join(map(json.dumps, rows))
+    return files
