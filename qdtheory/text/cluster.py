@@ -170,7 +170,7 @@ class Slice(NamedTuple):
 
 
 def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
-    """Have the workers read a file or folder, which they see under the same name.
+    """Have the workers read files, which they see under the same names.
 
     A file of lines is read in blocks, whatever else by one worker. Texts in memory, and
     streams, are read here and sent.
@@ -178,9 +178,7 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
     tokenizer, lowercase = settings["tokenizer"], settings["lowercase"]
     splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
     if not sources.is_file(texts):
-        corpus = as_corpus(
-            texts, settings["empty"], tokenizer, lowercase, settings["field"]
-        )
+        corpus = as_corpus(texts, settings["empty"], tokenizer, lowercase)
         return SlicedCorpus(client, _sent(client, corpus))
     found: list[Any] = []
     for file in texts if isinstance(texts, Files) else [texts]:
