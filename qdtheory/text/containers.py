@@ -72,7 +72,16 @@ def token_lists(
     numbered = enumerate(chain(first, remaining), start)
     if not first or isinstance(first[0], str):
         return True, _split(numbered, split, what)
-    _refuse_sentences_as_tokens(first)
+    # The shape of references in other packages.
+    inner = [t for text in first if isinstance(text, list | tuple) for t in text]
+    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
+    if 2 * spaced > len(inner):
+        raise TypeError(
+            f"expected a list of strings or of token lists, but tokens hold spaces, "
+            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
+            "sacrebleu? Here all candidates share one list of references; join them "
+            "into it"
+        )
     return False, _checked(numbered, what)
 
 
@@ -128,19 +137,6 @@ def as_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
                 "integers"
             )
     return tokens
-
-
-def _refuse_sentences_as_tokens(texts: list[Any]) -> None:
-    """Raise for lists of sentences, the shape of references in other packages."""
-    inner = [t for text in texts if isinstance(text, list | tuple) for t in text]
-    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
-    if 2 * spaced > len(inner):
-        raise TypeError(
-            f"expected a list of strings or of token lists, but tokens hold spaces, "
-            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
-            "sacrebleu? Here all candidates share one list of references; join them "
-            "into it"
-        )
 
 
 # --- Tokenizers ---------------------------------------------------------------------

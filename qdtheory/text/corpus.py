@@ -1,6 +1,5 @@
 """Corpora: sentences as integer token ids, from texts or files, in linear time."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -166,12 +165,11 @@ def as_corpus(
         ('a', 'b', '.')
     """
     if isinstance(texts, Corpus):
-        corpus, by = texts, described(tokenizer, lowercase)
-        if corpus.tokenizer != by:
+        corpus = texts
+        if corpus.tokenizer != described(tokenizer, lowercase):
             refuse_split(corpus.tokenizer, tokenizer, lowercase)
     else:
-        tokens, by = split_rows(rows(texts), tokenizer, lowercase)
-        corpus = corpus_of(tokens, by)
+        corpus = corpus_of(rows(texts), tokenizer, lowercase)
         tell(odd_looks("this text", seen(corpus)))
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
@@ -228,7 +226,7 @@ def read_corpus(
     splitter(tokenizer, lowercase)  # an unknown one is told before the file is opened
     name = name_of(path)
     with opened(path, field) as texts:
-        corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
+        corpus = corpus_of(texts, tokenizer, lowercase, "line", 1)
     require_tokens(corpus, name)
     tell(odd_looks(name, seen(corpus)))
     return with_empty(corpus, empty)
@@ -237,19 +235,28 @@ def read_corpus(
 # --- Tokens -------------------------------------------------------------------------
 
 
-def split_rows(
+def corpus_of(
     texts: Iterable[Any],
     tokenizer: Tokenizer,
     lowercase: bool,
     what: str = "text",
     start: int = 0,
-) -> tuple[Iterator[Sequence[Token]], str | None]:
-    """Split strings, or check that the rows are token lists."""
+) -> Corpus:
+    """Split strings, or check token lists; number the tokens by first occurrence."""
     split = splitter(tokenizer, lowercase)
-    strings, tokens = token_lists(texts, split, what, start)
+    strings, sentences = token_lists(texts, split, what, start)
     if not strings:
         refuse_split(None, tokenizer, lowercase)
-    return tokens, described(tokenizer, lowercase) if strings else None
+    ids, sizes = numbering(), []
+
+    def counted() -> Iterator[Sequence[Token]]:
+        for tokens in sentences:
+            sizes.append(len(tokens))
+            yield tokens
+
+    tokens = ids_of(chain.from_iterable(counted()), ids)
+    by = described(tokenizer, lowercase) if strings else None
+    return Corpus(tokens, prefix_sums(sizes), tuple(ids), tokenizer=by)
 
 
 def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
@@ -273,41 +280,12 @@ def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     return replace(corpus, offsets=offsets, empty_lines=empty_lines)
 
 
-def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
-    """Number the tokens of sentences in order of first occurrence."""
-    ids, sizes = numbering(), []
-
-    def counted() -> Iterator[Sequence[Token]]:
-        for tokens in token_lists:
-            sizes.append(len(tokens))
-            yield tokens
-
-    tokens = ids_of(chain.from_iterable(counted()), ids)
-    offsets = prefix_sums(np.array(sizes, np.int64))
-    return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
-
-
 def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
     """Cut a corpus into slices of about so many tokens, with their first sentences."""
     marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
     cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
     for start, end in pairwise([0, *cuts, len(corpus)]):
         yield start, corpus[start:end]
-
-
-def fingerprint(corpus: Corpus) -> str:
-    """Hash the sentences of a corpus: every token counts, its kind and its place.
-
-    Example:
-        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
-        >>> fingerprint(one) == fingerprint(other)
-        False
-    """
-    found = hashlib.sha256(repr((len(corpus), corpus.vocabulary)).encode())
-    for _, chunk in slices(corpus):
-        found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
-        found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
-    return found.hexdigest()
 
 
 def common_ids(corpora: Sequence[Sample]) -> list[Int[np.ndarray, " words"]]:

@@ -119,12 +119,12 @@ def form_by_line(path: str | PathLike[str], field: str | None = None) -> Form | 
         return None if whole else form
 
 
-def rows_in(form: Form, lines: Iterable[str], path: str) -> Iterator[Any]:
+def rows_in(form: Form, lines: Iterator[str], path: str) -> Iterator[Any]:
     """Read the sentences, or the rows, in lines of a known form."""
     if form == "table":
         return _of_csv(lines, path)
     if form == "sentences":
-        return iter(lines)
+        return lines
     return _of_lines(lines, path, str if form == "strings" else dict)
 
 
@@ -145,30 +145,29 @@ def sentences(
 
 def _form_of(first: list[str], path: str, field: str | None) -> Form:
     """What the lines of a file are, by the first few."""
+    if _named(path, ".csv", ".tsv"):
+        return "table"
     filled = [line for line in first if line.strip()]
-    if not _named(path, ".csv", ".tsv"):
-        if filled and all(isinstance(_record(x, '"'), str) for x in filled):
-            if field == ".":
-                return "strings"
-            raise ValueError(
-                f"{path}, line 1: JSON strings, where one sentence a line is expected, "
-                'whose quotes would count as text: decode them (field=".")'
-            )
-        objects = [isinstance(_record(line), dict) for line in filled]
-        begins = bool(filled and JSON(filled[0]))
-        # An array may have an object a line too, all but the last with a comma.
-        most = begins and (objects[0] or 2 * sum(objects) >= len(objects))
-        if len(objects) > 1 and (most or (field and any(objects) and not begins)):
-            return "records"
-        if begins:
-            return "document"
+    if filled and all(isinstance(_record(x, '"'), str) for x in filled):
+        if field == ".":
+            return "strings"
+        raise ValueError(
+            f"{path}, line 1: JSON strings, where one sentence a line is expected, "
+            'whose quotes would count as text: decode them (field=".")'
+        )
+    objects = [isinstance(_record(line), dict) for line in filled]
+    begins = bool(filled and JSON(filled[0]))
+    # An array may have an object a line too, all but the last with a comma.
+    most = begins and (objects[0] or 2 * sum(objects) >= len(objects))
+    if len(objects) > 1 and (most or (field and any(objects) and not begins)):
+        return "records"
+    if begins:
+        return "document"
     return "table" if _is_table(first, path, field) else "sentences"
 
 
 def _is_table(first: list[str], path: str, field: str | None) -> bool:
-    """Whether lines are CSV or TSV: by name, by header, or by as many cells in each."""
-    if _named(path, ".csv", ".tsv"):
-        return True
+    """Whether lines are CSV or TSV: by header, or by as many cells in each."""
     filled = [line for line in first if line]
     mark = _delimiter("".join(filled[:1]), path)
     names = [name.strip('"') for line in filled[:1] for name in line.split(mark)]
@@ -232,10 +231,11 @@ def _values(text: str, path: str, asked: bool) -> list[Any] | None:
 
 def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Row]:
     """Read the records of a document: an array, or the one list of an object."""
+    sought = [field] if field else TEXTS
     match values:
         case [list(listed)]:
             values = listed
-        case [dict(whole)] if not holds(whole, *([field] if field else TEXTS)):
+        case [dict(whole)] if not any(holds(whole, x) for x in sought):
             lists = [x for x in whole.values() if isinstance(x, list) and x]
             lists = [x for x in lists if all(isinstance(y, dict) for y in x)]
             values = lists[0] if len(lists) == 1 else values
@@ -246,11 +246,10 @@ def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Ro
         yield where, value
 
 
-def _of_csv(lines: Iterable[str], path: str) -> Iterator[Row]:
+def _of_csv(lines: Iterator[str], path: str) -> Iterator[Row]:
     """Read the rows of CSV or TSV; what the header does not promise is refused."""
-    rest = iter(lines)
-    header = next(rest, "")
-    ended = (f"{line}\n" for line in chain([header], rest))
+    header = next(lines, "")
+    ended = (f"{line}\n" for line in chain([header], lines))
     mark = _delimiter(header, path)
     table = csv.reader(ended, delimiter=mark, strict=True)
     names, start = [], 1
@@ -344,15 +343,13 @@ def tell(said: str) -> None:
     tell_caller([said], FieldWarning)
 
 
-def holds(record: dict, *names: str) -> bool:
-    """Whether a record has one of some fields, or something at these paths."""
-    for name in names:
-        try:
-            cell(record, name, "")
-            return True
-        except ValueError:
-            pass
-    return False
+def holds(record: dict, name: str) -> bool:
+    """Whether a record has a field, or something at a path."""
+    try:
+        cell(record, name, "")
+    except ValueError:
+        return False
+    return True
 
 
 def _obvious(path: str, record: Any) -> str:
