@@ -45,8 +45,7 @@ def evaluate(
     candidates: Annotated[
         list[str],
         typer.Argument(
-            help="Generated text: files with a sentence a line, or folders; "
-            "- is standard input."
+            help="Generated text: files with a sentence a line; - is standard input."
         ),
     ],
     references: Annotated[
@@ -125,8 +124,8 @@ def evaluate(
     candidates), unless too little repeats. Without references: diversity alone.
 
     Files are UTF-8, plain, gzip or zstd, or JSON, CSV, TSV or Parquet. Several
-    files of references are one sample, and so is a folder of Parquet files. An
-    empty line is a text that the model wrote: it has BLEU 0.
+    files of references are one sample. An empty line is a text that the model
+    wrote: it has BLEU 0.
 
     An option of FILES or NAMES takes all words up to the next option, so that
     candidates come first. The last line ends with the signature, which names each

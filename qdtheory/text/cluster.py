@@ -26,14 +26,13 @@ from qdtheory.text import sources
 from qdtheory.text.containers import splitter
 from qdtheory.text.corpus import (
     Corpus,
-    as_corpus,
     corpus_of,
     ids_of,
     numbering,
     prefix_sums,
+    read_corpus,
     require_tokens,
     slices,
-    split_rows,
     with_empty,
 )
 from qdtheory.text.files import File, Files, lines, name_of
@@ -147,10 +146,8 @@ class SlicedCorpus:
 
     def by_slice(self, function: Callable, ids: np.ndarray) -> Iterator[Any]:
         """Apply a function of sentences and their words' ids to each slice."""
-        each = zip(self.slices, self.ids)
-        found = [
-            self.client.submit(function, x, ids[own], pure=False) for x, own in each
-        ]
+        parts = [ids[own] for own in self.ids]
+        found = self.client.map(function, self.slices, parts, pure=False)
         return (x.result() for x in found)
 
     def numbered(self, text: NumberedText) -> Iterator[Any]:
@@ -170,18 +167,14 @@ class Slice(NamedTuple):
 
 
 def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
-    """Have the workers read a file or folder, which they see under the same name.
+    """Have the workers read files, which they see under the same names.
 
     A file of lines is read in blocks, whatever else by one worker. Texts in memory, and
     streams, are read here and sent.
     """
-    tokenizer, lowercase = settings["tokenizer"], settings["lowercase"]
-    splitter(tokenizer, lowercase)  # an unknown one is told before a file is opened
+    splitter(settings["tokenizer"])  # an unknown one is told before a file is opened
     if not sources.is_file(texts):
-        corpus = as_corpus(
-            texts, settings["empty"], tokenizer, lowercase, settings["field"]
-        )
-        return SlicedCorpus(client, _sent(client, corpus))
+        return SlicedCorpus(client, _sent(client, read_corpus(texts, **settings)))
     found: list[Any] = []
     for file in texts if isinstance(texts, Files) else [texts]:
         if isinstance(file, str | PathLike):
@@ -195,8 +188,7 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
 
 def _sent(client: Any, corpus: Corpus) -> list[Any]:
     """Futures of slices: as tasks, since what is scattered dies with its worker."""
-    parts = (part for _, part in slices(corpus, SLICE))
-    return [client.submit(_same, part, pure=False) for part in parts]
+    return [client.submit(replace, x, pure=False) for _, x in slices(corpus, SLICE)]
 
 
 def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
@@ -211,10 +203,6 @@ def _read(client: Any, path: str | PathLike[str], settings: dict) -> list[Any]:
     return [client.submit(_block, path, x, *known, pure=False) for x in starts]
 
 
-def _same(corpus: Corpus) -> Corpus:
-    return corpus
-
-
 def _block(
     path: str | PathLike[str], start: int, size: int, form: sources.Form, settings: dict
 ) -> Corpus:
@@ -225,9 +213,8 @@ def _block(
         block = BytesIO(read_block(file, start, size, b"\n"))
     name = f"{name_of(path)}, from byte {start:,}" if start else name_of(path)
     rows = sources.rows_in(form, lines(block, name), name)
-    return _corpus_of(
-        sources.sentences(form, rows, name, settings["field"]), **settings
-    )
+    texts = sources.sentences(form, rows, name, settings["field"])
+    return _corpus_of(texts, **settings)
 
 
 def _file(file: File, settings: dict) -> Corpus:
@@ -236,11 +223,10 @@ def _file(file: File, settings: dict) -> Corpus:
 
 
 def _corpus_of(texts, tokenizer, lowercase, empty, field) -> Corpus:
-    corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
-    bounds = corpus.vocab_size, corpus.num_tokens
+    corpus = corpus_of(texts, tokenizer, lowercase, "line", 1)
     tokens, offsets = (  # in as few bytes as hold them
-        x.astype(np.min_scalar_type(-1 - most))
-        for x, most in zip((corpus.tokens, corpus.offsets), bounds)
+        x.astype(np.min_scalar_type(-1 - x.max(initial=0)))
+        for x in (corpus.tokens, corpus.offsets)
     )
     return with_empty(replace(corpus, tokens=tokens, offsets=offsets), empty)
 
@@ -294,7 +280,7 @@ def sums_on(
     totals, chain_of, running = [], {}, as_completed()
 
     def begin(thread: int) -> None:
-        for start in tasks:
+        if (start := next(tasks, None)) is not None:
             parts = range(start, min(start + size, num_parts))
             known = numbers, max_order, parts, num_parts
             at = [{"workers": homes[x.key], "allow_other_workers": True} for x in held]
@@ -305,7 +291,6 @@ def sums_on(
             chains[thread] = submit(attrgetter("blocks"), one)
             chain_of[chains[thread].key] = thread
             running.add(chains[thread])
-            return
 
     for number in range(TASKS_A_THREAD * threads):
         begin(number % threads)
@@ -328,9 +313,8 @@ def sums_on(
 
 def _side(submit: Callable, text: NumberedText) -> Any:
     """The future of what counting needs of a text, sent group by group."""
-    lengths = (text.lengths[a:b] for a, b in pairwise(text.bounds))
-    known = text.first, [submit(np.asarray, some) for some in lengths]
-    return submit(_text_of, *known, text.histogram)
+    lengths = [submit(np.asarray, text.lengths[a:b]) for a, b in pairwise(text.bounds)]
+    return submit(_text_of, text.first, lengths, text.histogram)
 
 
 def _text_of(first: int, lengths: list[np.ndarray], histogram: Lengths) -> NumberedText:
@@ -356,12 +340,10 @@ def _count(
     """Count some parts, of which each slice has told the places."""
     parts = map(chain.from_iterable, zip(*found))
     added = count(texts, parts, *settings)
-    if before is None:
-        return added
-    return replace(added, blocks=merge_blocks(before, added.blocks))
+    both = merge_blocks(before, added.blocks) if before else added.blocks
+    return replace(added, blocks=both)
 
 
 def _scores(group: int, known: list[GroupMatches], *settings: Any) -> GroupScores:
     """Score a group, of which each thread knows its own parts."""
-    (found,) = group_scores([(group, reduce(merge_matches, known))], *settings)
-    return found
+    return group_scores([(group, reduce(merge_matches, known))], *settings)[0]

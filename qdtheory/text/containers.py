@@ -1,7 +1,6 @@
 """Texts in the containers that people have them in, and how they become tokens.
 
-Other packages' containers are recognised by their methods, so that none is imported.
-Of a table or a dataset one column is read; a dataset gives its rows one by one. A
+Other packages' containers are recognised by their methods, so that none is imported. A
 sentence is split at white space, as mteval-v13a, or into characters.
 """
 
@@ -12,11 +11,10 @@ from importlib.metadata import version
 from itertools import chain, islice
 from numbers import Integral
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from qdtheory.support.packages import required
 from qdtheory.text.defaults import TokenizerName
 
 Token: TypeAlias = str | int | np.integer
@@ -24,86 +22,42 @@ Tokenizer: TypeAlias = TokenizerName | Callable[[str], Sequence[Token]]
 
 # What makes Python objects of an array or column: NumPy and pandas, Arrow, Polars.
 TO_LIST = ("tolist", "to_pylist", "to_list")
-TABLE = ("column_names", "columns")
+TABLE = ("column_names", "columns")  # what tables and datasets have
 PLAIN = frozenset((str, int))
 WANTED = "expected a Corpus, a list of strings or a list of token lists"
 
 
-@runtime_checkable
-class ArrowColumn(Protocol):
-    """A column that hands itself over by the Arrow C stream interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the stream."""
-        ...
-
-
-def rows(texts: Any, field: str | None = None) -> Iterable[Any]:
-    """Read the rows of a container as Python objects."""
+def rows(texts: Any) -> Iterable[Any]:
+    """Read the rows of a container; refuse what is iterable, but not over texts."""
     if isinstance(texts, list | tuple):
         return texts
-    kind = type(texts).__name__
-    for attribute in TABLE:
-        if hasattr(type(texts), attribute):
-            named = _named(getattr(texts, attribute), kind, field)
-            if attribute == "column_names" and isinstance(texts, Iterable):
-                return _cells(texts, named)
-            return rows(texts[named])
-    _refuse(texts, kind)
-    for name in TO_LIST:
-        if hasattr(texts, name):
-            return getattr(texts, name)()
-    if isinstance(texts, Iterable):
-        return texts
-    if isinstance(texts, ArrowColumn):
-        with required(f"reading a {kind}", "parquet"):
-            from pyarrow import chunked_array
-        return chunked_array(texts).to_pylist()
-    raise TypeError(f"{WANTED}, got {kind}")
-
-
-def _refuse(texts: Any, kind: str) -> None:
-    """Raise for what is iterable, but not over texts."""
+    found = kind = type(texts).__name__
     if isinstance(texts, str | bytes | bytearray | PathLike):
         raise TypeError(
             f"expected a list of sentences, got one {kind}: put the sentence in a "
             "list, or read a file with read_corpus"
         )
     if hasattr(texts, "read"):
-        raise TypeError(f"{WANTED}, got the file {kind}: read_corpus reads files")
-    if isinstance(texts, Mapping):
+        found = f"the file {kind}: read_corpus reads files"
+    elif any(hasattr(texts, x) for x in TABLE):
+        found = f'a {kind}: give one column, as in table["text"]'
+    elif isinstance(texts, Mapping):
         keys = ", ".join(map(repr, islice(texts, 5)))
-        raise TypeError(f"{WANTED}, got a {kind}: give one of its values, of {keys}")
-    if isinstance(texts, Set):
-        raise TypeError(
-            f"{WANTED}, got a {kind}, which holds no sentence twice: give all "
-            "sentences in a list"
+        found = f"a {kind}: give one of its values, of {keys}"
+    elif isinstance(texts, Set):
+        found = f"a {kind}, which holds no sentence twice: give all sentences in a list"
+    elif getattr(texts, "ndim", 1) != 1:
+        found = (
+            f"a {kind} of shape {texts.shape}: give one column, or token lists by "
+            ".tolist()"
         )
-    if getattr(texts, "ndim", 1) != 1:
-        raise TypeError(
-            f"{WANTED}, got a {kind} of shape {texts.shape}: give one column, or token "
-            "lists by .tolist()"
-        )
-
-
-def _named(names: Any, kind: str, column: str | None) -> str:
-    """The column that was named, of those that are there; None if none is told."""
-    there = ", ".join(map(repr, islice(() if names is None else names, 5)))
-    if column is None:
-        raise TypeError(
-            f'{WANTED}, got a {kind}: give one column, as in table["text"], or name it '
-            f"(field=NAME); there are: {there}"
-        )
-    if names is not None and column not in names:
-        raise TypeError(f"a {kind} without a column {column!r}; there are: {there}")
-    return column
-
-
-def _cells(dataset: Iterable[Any], column: str) -> Iterator[Any]:
-    for number, row in enumerate(dataset):
-        if not isinstance(row, Mapping) or column not in row:
-            raise TypeError(f"row {number}: expected a dictionary with {column!r}")
-        yield row[column]
+    else:
+        for name in TO_LIST:
+            if hasattr(texts, name):
+                return getattr(texts, name)()
+        if isinstance(texts, Iterable):
+            return texts
+    raise TypeError(f"{WANTED}, got {found}")
 
 
 def token_lists(
@@ -118,7 +72,16 @@ def token_lists(
     numbered = enumerate(chain(first, remaining), start)
     if not first or isinstance(first[0], str):
         return True, _split(numbered, split, what)
-    _refuse_sentences_as_tokens(first)
+    # The shape of references in other packages.
+    inner = [t for text in first if isinstance(text, list | tuple) for t in text]
+    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
+    if 2 * spaced > len(inner):
+        raise TypeError(
+            f"expected a list of strings or of token lists, but tokens hold spaces, "
+            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
+            "sacrebleu? Here all candidates share one list of references; join them "
+            "into it"
+        )
     return False, _checked(numbered, what)
 
 
@@ -174,19 +137,6 @@ def as_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
                 "integers"
             )
     return tokens
-
-
-def _refuse_sentences_as_tokens(texts: list[Any]) -> None:
-    """Raise for lists of sentences, the shape of references in other packages."""
-    inner = [t for text in texts if isinstance(text, list | tuple) for t in text]
-    spaced = sum(isinstance(token, str) and len(token.split()) > 1 for token in inner)
-    if 2 * spaced > len(inner):
-        raise TypeError(
-            f"expected a list of strings or of token lists, but tokens hold spaces, "
-            f"such as {inner[0]!r:.40}: lists of references for each candidate, as in "
-            "sacrebleu? Here all candidates share one list of references; join them "
-            "into it"
-        )
 
 
 # --- Tokenizers ---------------------------------------------------------------------

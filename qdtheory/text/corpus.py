@@ -1,6 +1,5 @@
 """Corpora: sentences as integer token ids, from texts or files, in linear time."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from qdtheory.text.checks import require_choice, tell
 from qdtheory.text.containers import (
-    ArrowColumn,
     Token,
     Tokenizer,
     described,
@@ -22,9 +20,9 @@ from qdtheory.text.containers import (
     token_lists,
 )
 from qdtheory.text.defaults import Empty
-from qdtheory.text.files import name_of
+from qdtheory.text.files import File, Files, name_of
 from qdtheory.text.looks import odd_looks, seen, unlike
-from qdtheory.text.sources import Source, is_file, opened
+from qdtheory.text.sources import is_file, opened
 
 CHUNK = 2**17  # tokens that are read at a time
 
@@ -124,9 +122,7 @@ class Corpus:
 
 # A corpus, wherever its tokens are: what has the attributes and methods of one.
 Sample: TypeAlias = Any
-Texts: TypeAlias = (
-    Corpus | Iterable[str] | Iterable[Sequence[Token] | np.ndarray] | ArrowColumn
-)
+Texts: TypeAlias = Corpus | Iterable[str] | Iterable[Sequence[Token] | np.ndarray]
 
 
 def as_corpus(
@@ -134,7 +130,6 @@ def as_corpus(
     empty: Empty = "keep",
     tokenizer: Tokenizer = "whitespace",
     lowercase: bool = False,
-    field: str | None = None,
 ) -> Corpus:
     """Build a corpus from strings or token lists; return a `Corpus` as it is.
 
@@ -142,8 +137,7 @@ def as_corpus(
     same mark, such as "</s>", a `TextWarning` says so.
 
     They may come in a list, a tuple, an iterator, a NumPy array of strings, a column of
-    pandas or Polars, or anything that is iterable or has `__arrow_c_stream__`; or in a
-    column of a table, or of a dataset of Hugging Face.
+    pandas, Polars, Arrow or a dataset of Hugging Face, or anything that is iterable.
 
     Args:
         texts: a `Corpus`, strings, or lists of tokens, which are strings or integers.
@@ -152,18 +146,15 @@ def as_corpus(
         tokenizer: how strings are split: "whitespace" (`str.split`), "13a" (as
             mteval-v13a), "characters", or a function from a string to its tokens.
         lowercase: lower-case strings before they are split.
-        field: of a table or dataset, the column that holds the texts.
 
     Returns:
         The corpus; its vocabulary is in order of first occurrence.
 
     Raises:
-        TypeError: a single string, a file, a container of something else, a table
-            without the column, a row that is neither a string nor a token list, or
-            tokens of another type.
+        TypeError: a single string, a file, a table, a container of something else, a
+            row that is neither a string nor a token list, or tokens of another type.
         ValueError: no sentence has a token, `empty` or `tokenizer` is unknown, or the
             texts are split already in another way.
-        ModuleNotFoundError: pyarrow is missing, for a column that only it reads.
 
     Example:
         >>> as_corpus([["a", "b"], [], ["b"]])
@@ -174,12 +165,11 @@ def as_corpus(
         ('a', 'b', '.')
     """
     if isinstance(texts, Corpus):
-        corpus, by = texts, described(tokenizer, lowercase)
-        if corpus.tokenizer != by:
+        corpus = texts
+        if corpus.tokenizer != described(tokenizer, lowercase):
             refuse_split(corpus.tokenizer, tokenizer, lowercase)
     else:
-        tokens, by = split_rows(rows(texts, field), tokenizer, lowercase)
-        corpus = corpus_of(tokens, by)
+        corpus = corpus_of(rows(texts), tokenizer, lowercase)
         tell(odd_looks("this text", seen(corpus)))
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
@@ -187,7 +177,7 @@ def as_corpus(
 
 
 def read_corpus(
-    path: Source,
+    path: File | Files | Texts,
     tokenizer: Tokenizer = "whitespace",
     empty: Empty = "keep",
     *,
@@ -201,33 +191,28 @@ def read_corpus(
     byte-order mark is skipped. At most 1 GiB is read, unpacked, and 16 MiB of a line. A
     `TextWarning` is given as by `as_corpus`.
 
-    A folder is read if it holds Parquet files, in the order of their names, or a
-    dataset of Hugging Face that was saved by `save_to_disk`. A table or dataset in
-    memory is read too, as by `as_corpus`.
-
     Args:
-        path: the file or folder, a binary stream such as `sys.stdin.buffer`, or a table
-            or dataset.
+        path: the file, a binary stream such as `sys.stdin.buffer`, or texts in memory,
+            which are read as by `as_corpus`.
         tokenizer: "whitespace" (`str.split`), "13a" (as mteval-v13a), "characters", or
             a function from a line to its tokens.
         empty: treatment of empty lines, see `as_corpus`.
         lowercase: lower-case lines before they are split.
-        field: of JSON, CSV, TSV, Parquet, datasets and tables, the field or column that
-            holds the sentence, or a path to it, "choices.0.message.content"; "." if
-            each line is a JSON string. None: the only one that is called as texts are,
+        field: of JSON, CSV, TSV and Parquet, the field or column that holds the
+            sentence, or a path to it, "choices.0.message.content"; "." if each line is
+            a JSON string. None: the only one that is called as texts are,
             "text", "output", ..., which a `FieldWarning` says. A file of plain text is
             read as that.
 
     Raises:
         OSError: the file cannot be opened.
-        TypeError: the tokenizer does not return a list of tokens; or see `as_corpus`,
-            for a table.
+        TypeError: the tokenizer does not return a list of tokens.
         ValueError: the file is empty, too large, broken or not UTF-8 text, its lines
             are JSON strings, a row lacks the field or has more or fewer cells than the
-            header (the message names file and line); a folder holds nothing that is
-            read, or several splits; or `tokenizer` or `empty` is unknown.
+            header (the message names file and line); it is a folder; or `tokenizer` or
+            `empty` is unknown.
         ModuleNotFoundError: an extra is missing, for zstd `qdtheory[zstd]` and for
-            Parquet and datasets `qdtheory[parquet]`.
+            Parquet `qdtheory[parquet]`.
 
     Example:
         >>> import tempfile
@@ -237,11 +222,11 @@ def read_corpus(
         Corpus(3 sentences, 5 tokens, vocab_size=4, empty_lines=0, num_empty=1)
     """
     if not is_file(path):
-        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase, field)
+        return as_corpus(cast(Texts, path), empty, tokenizer, lowercase)
     splitter(tokenizer, lowercase)  # an unknown one is told before the file is opened
     name = name_of(path)
     with opened(path, field) as texts:
-        corpus = corpus_of(*split_rows(texts, tokenizer, lowercase, "line", 1))
+        corpus = corpus_of(texts, tokenizer, lowercase, "line", 1)
     require_tokens(corpus, name)
     tell(odd_looks(name, seen(corpus)))
     return with_empty(corpus, empty)
@@ -250,19 +235,28 @@ def read_corpus(
 # --- Tokens -------------------------------------------------------------------------
 
 
-def split_rows(
+def corpus_of(
     texts: Iterable[Any],
     tokenizer: Tokenizer,
     lowercase: bool,
     what: str = "text",
     start: int = 0,
-) -> tuple[Iterator[Sequence[Token]], str | None]:
-    """Split strings, or check that the rows are token lists."""
+) -> Corpus:
+    """Split strings, or check token lists; number the tokens by first occurrence."""
     split = splitter(tokenizer, lowercase)
-    strings, tokens = token_lists(texts, split, what, start)
+    strings, sentences = token_lists(texts, split, what, start)
     if not strings:
         refuse_split(None, tokenizer, lowercase)
-    return tokens, described(tokenizer, lowercase) if strings else None
+    ids, sizes = numbering(), []
+
+    def counted() -> Iterator[Sequence[Token]]:
+        for tokens in sentences:
+            sizes.append(len(tokens))
+            yield tokens
+
+    tokens = ids_of(chain.from_iterable(counted()), ids)
+    by = described(tokenizer, lowercase) if strings else None
+    return Corpus(tokens, prefix_sums(sizes), tuple(ids), tokenizer=by)
 
 
 def refuse_split(by: str | None, tokenizer: Tokenizer, lowercase: bool) -> None:
@@ -286,41 +280,12 @@ def with_empty(corpus: Corpus, empty: Empty) -> Corpus:
     return replace(corpus, offsets=offsets, empty_lines=empty_lines)
 
 
-def corpus_of(token_lists: Iterable[Sequence[Token]], tokenizer: str | None) -> Corpus:
-    """Number the tokens of sentences in order of first occurrence."""
-    ids, sizes = numbering(), []
-
-    def counted() -> Iterator[Sequence[Token]]:
-        for tokens in token_lists:
-            sizes.append(len(tokens))
-            yield tokens
-
-    tokens = ids_of(chain.from_iterable(counted()), ids)
-    offsets = prefix_sums(np.array(sizes, np.int64))
-    return Corpus(tokens, offsets, tuple(ids), tokenizer=tokenizer)
-
-
 def slices(corpus: Corpus, num_tokens: int = CHUNK) -> Iterator[tuple[int, Corpus]]:
     """Cut a corpus into slices of about so many tokens, with their first sentences."""
     marks = np.arange(num_tokens, corpus.num_tokens, num_tokens)
     cuts = np.unique(np.searchsorted(corpus.offsets, marks)).tolist()
     for start, end in pairwise([0, *cuts, len(corpus)]):
         yield start, corpus[start:end]
-
-
-def fingerprint(corpus: Corpus) -> str:
-    """Hash the sentences of a corpus: every token counts, its kind and its place.
-
-    Example:
-        >>> one, other = as_corpus(["a b"]), as_corpus(["a", "b"])
-        >>> fingerprint(one) == fingerprint(other)
-        False
-    """
-    found = hashlib.sha256(repr((len(corpus), corpus.vocabulary)).encode())
-    for _, chunk in slices(corpus):
-        found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
-        found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
-    return found.hexdigest()
 
 
 def common_ids(corpora: Sequence[Sample]) -> list[Int[np.ndarray, " words"]]:

@@ -31,7 +31,7 @@ from qdtheory.text.checks import (
 )
 from qdtheory.text.comparison import of_references, rows_of
 from qdtheory.text.containers import Tokenizer, signature_of
-from qdtheory.text.corpus import Corpus, Sample, Texts, as_corpus, read_corpus
+from qdtheory.text.corpus import Corpus, Sample, Texts, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
 from qdtheory.text.intervals import interval_of, summed_variance
@@ -139,7 +139,7 @@ def evaluate(
     not affect CR, NRR, CND and distinct. In the references it is a sentence for
     MS-Jaccard, and no length for BLEU's brevity penalty.
 
-    Texts may be in memory, in any container of `as_corpus`, or in a file or folder that
+    Texts may be in memory, in any container of `as_corpus`, or in a file that
     `read_corpus` reads. On workers, files may have any size. They give the numbers of
     this process to the last bit, those of "sentence-pairs" to 1e-12.
 
@@ -163,8 +163,7 @@ def evaluate(
         scheduler: who counts: None, this process; a number of processes to start here;
             or the address of a Dask scheduler, or a `distributed.Client`, whose workers
             see the files under the same names.
-        field: of JSON, tables and datasets, the field of the sentence, see
-            `read_corpus`.
+        field: of JSON and tables, the field of the sentence, see `read_corpus`.
         reference_field: that of the references, if it is another.
         draws: k of distinct_k, the number of different n-grams expected among k. None:
             1,000, left out for orders of which a candidate has fewer n-grams.
@@ -215,7 +214,7 @@ def corpora(
 ) -> Iterator[tuple[dict[str, Sample], Sample | None]]:
     """Read texts as corpora, here or on workers."""
     with ExitStack() as stack:
-        read = partial(_here, **how)
+        read = partial(read_corpus, **how)
         if scheduler is not None:
             # Late: Dask is an extra.
             from qdtheory.text.cluster import connected, on_workers
@@ -239,10 +238,6 @@ def corpora(
             real = sample("references", references, reference_field or field)
         each = candidates.items()
         yield {name: sample(name, texts, field) for name, texts in each}, real
-
-
-def _here(texts: Any, **how: Any) -> Corpus:
-    return read_corpus(texts, **how) if is_file(texts) else as_corpus(texts, **how)
 
 
 def with_real(candidates: Any, real: Any) -> tuple[Mapping[str, Any], str | None]:

@@ -46,10 +46,8 @@ GZIP, ZSTD, PARQUET = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PAR1"
 OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 # UTF-32 first: its mark begins with that of UTF-16.
 ENCODINGS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
+    "UTF-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
 }
 
 
@@ -71,8 +69,7 @@ def streamed(
             stream = stack.enter_context(open(file, "rb", opener=_open))
             if bounded and os.fstat(stream.fileno()).st_size > MAX_BYTES:
                 raise too_large(name)
-        errors = ()
-        kind = ""
+        kind, errors = "", ()
         head, stream = _peeked(stream, name)
         if packed := _packed(head, name):
             kind, reader, *errors = packed
@@ -80,8 +77,8 @@ def streamed(
             stream = BufferedReader(_Joined(b"", reader(stream)), CHUNK)
         try:
             head, stream = _peeked(stream, name)
-            for mark, encoding in ENCODINGS.items():
-                if head.startswith(mark):
+            for encoding, marks in ENCODINGS.items():
+                if head.startswith(marks):
                     raise ValueError(
                         f"{name}: {encoding}, expected UTF-8; convert it: "
                         f"iconv -f {encoding} -t UTF-8 FILE > NEW"

@@ -1,28 +1,23 @@
-"""The sentences of a sample, wherever it lies: a file, a folder, a dataset, a table.
+"""The sentences of a sample in files, of any form.
 
 A file has one sentence a line, or rows with fields: JSON Lines, one JSON document (an
-array, or an object with one list of records), CSV, TSV, Parquet, Arrow. Rows come one
-after another, so that none need be in memory, and each knows where it stands. Datasets
-of Hugging Face are told by what they hold: a folder of `save_to_disk` by its
-state.json, one in memory by its rows, so that their package is not imported.
+array, or an object with one list of records), CSV, TSV, Parquet. Rows come one after
+another, so that none need be in memory, and each knows where it stands.
 """
 
 import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from io import BytesIO
 from itertools import chain, islice
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from qdtheory.support.packages import required
 from qdtheory.support.records import tell_caller
-from qdtheory.text.containers import ArrowColumn, rows
 from qdtheory.text.files import (
     GZIP,
     HEAD,
@@ -39,7 +34,6 @@ from qdtheory.text.files import (
     too_large,
 )
 
-Source: TypeAlias = File | Files | Iterable[Any] | ArrowColumn
 Form: TypeAlias = Literal["sentences", "strings", "records", "document", "table"]
 Row: TypeAlias = tuple[str, Any]  # where it stands, and what it holds by field
 SHOWN = 20  # lines that tell a format
@@ -53,8 +47,6 @@ TEXTS = (
 # Of an object that stands for a text, as a choice of OpenAI, the field that has it.
 HOLDERS = "text", "content", "message", "output", "generated_text"
 LISTS = "add --prompts for lists of outputs a prompt (evaluate_prompts in Python)"
-# The names that datasets are published under: a split, and which of its files.
-SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}.*\.parquet")
 
 
 def is_file(source: object) -> TypeGuard[File | Files]:
@@ -64,12 +56,10 @@ def is_file(source: object) -> TypeGuard[File | Files]:
 
 @contextmanager
 def opened(
-    source: Source, field: str | None = None, bounded: bool = True
-) -> Iterator[Iterable[Any]]:
+    source: File | Files, field: str | None = None, bounded: bool = True
+) -> Iterator[Iterator[str]]:
     """Open a sample, to read its sentences one by one; `bounded`, at most 1 GiB."""
-    if not is_file(source):
-        yield rows(source, field)
-    elif isinstance(source, Files):
+    if isinstance(source, Files):
         with ExitStack() as stack:
             each = (opened(file, field, bounded) for file in source)
             yield chain.from_iterable([*map(stack.enter_context, each)])
@@ -82,24 +72,23 @@ def opened(
 def opened_rows(
     file: File, field: str | None = None, bounded: bool = True
 ) -> Iterator[tuple[Form, Iterator[Any]]]:
-    """Open a file or folder: what it is, and its lines or its rows, one by one.
+    """Open a file: what it is, and its lines or its rows, one by one.
 
     The field that will be asked for helps to tell what lines are; of columns the others
     are not read.
     """
     name = name_of(file)
     if isinstance(file, str | PathLike) and os.path.isdir(file):
-        read, paths = _of_folder(Path(file), name)
-        tables = [(shown(path), path) for path in paths]
-        yield "table", _of_tables(tables, name, read, field, bounded)
-        return
+        raise ValueError(
+            f"{name}: a folder, expected a file; give its files one by one"
+        )
     with streamed(file, bounded) as (head, held):
         if head.startswith(PARQUET):
             if not held.seekable():
                 held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
                 if bounded and len(held.getbuffer()) > MAX_BYTES:
                     raise too_large(name)
-            yield "table", _of_tables([(name, held)], name, _parquet, field, bounded)
+            yield "table", _of_parquet(held, name, field, bounded)
             return
         rest = lines(held, name, bounded)
         first = [*islice(rest, SHOWN)]
@@ -130,12 +119,12 @@ def form_by_line(path: str | PathLike[str], field: str | None = None) -> Form | 
         return None if whole else form
 
 
-def rows_in(form: Form, lines: Iterable[str], path: str) -> Iterator[Any]:
+def rows_in(form: Form, lines: Iterator[str], path: str) -> Iterator[Any]:
     """Read the sentences, or the rows, in lines of a known form."""
     if form == "table":
         return _of_csv(lines, path)
     if form == "sentences":
-        return iter(lines)
+        return lines
     return _of_lines(lines, path, str if form == "strings" else dict)
 
 
@@ -156,30 +145,29 @@ def sentences(
 
 def _form_of(first: list[str], path: str, field: str | None) -> Form:
     """What the lines of a file are, by the first few."""
+    if _named(path, ".csv", ".tsv"):
+        return "table"
     filled = [line for line in first if line.strip()]
-    if not _named(path, ".csv", ".tsv"):
-        if filled and all(isinstance(_record(x, '"'), str) for x in filled):
-            if field == ".":
-                return "strings"
-            raise ValueError(
-                f"{path}, line 1: JSON strings, where one sentence a line is expected, "
-                'whose quotes would count as text: decode them (field=".")'
-            )
-        objects = [isinstance(_record(line), dict) for line in filled]
-        begins = bool(filled and JSON(filled[0]))
-        # An array may have an object a line too, all but the last with a comma.
-        most = begins and (objects[0] or 2 * sum(objects) >= len(objects))
-        if len(objects) > 1 and (most or (field and any(objects) and not begins)):
-            return "records"
-        if begins:
-            return "document"
+    if filled and all(isinstance(_record(x, '"'), str) for x in filled):
+        if field == ".":
+            return "strings"
+        raise ValueError(
+            f"{path}, line 1: JSON strings, where one sentence a line is expected, "
+            'whose quotes would count as text: decode them (field=".")'
+        )
+    objects = [isinstance(_record(line), dict) for line in filled]
+    begins = bool(filled and JSON(filled[0]))
+    # An array may have an object a line too, all but the last with a comma.
+    most = begins and (objects[0] or 2 * sum(objects) >= len(objects))
+    if len(objects) > 1 and (most or (field and any(objects) and not begins)):
+        return "records"
+    if begins:
+        return "document"
     return "table" if _is_table(first, path, field) else "sentences"
 
 
 def _is_table(first: list[str], path: str, field: str | None) -> bool:
-    """Whether lines are CSV or TSV: by name, by header, or by as many cells in each."""
-    if _named(path, ".csv", ".tsv"):
-        return True
+    """Whether lines are CSV or TSV: by header, or by as many cells in each."""
     filled = [line for line in first if line]
     mark = _delimiter("".join(filled[:1]), path)
     names = [name.strip('"') for line in filled[:1] for name in line.split(mark)]
@@ -243,10 +231,11 @@ def _values(text: str, path: str, asked: bool) -> list[Any] | None:
 
 def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Row]:
     """Read the records of a document: an array, or the one list of an object."""
+    sought = [field] if field else TEXTS
     match values:
         case [list(listed)]:
             values = listed
-        case [dict(whole)] if not holds(whole, *([field] if field else TEXTS)):
+        case [dict(whole)] if not any(holds(whole, x) for x in sought):
             lists = [x for x in whole.values() if isinstance(x, list) and x]
             lists = [x for x in lists if all(isinstance(y, dict) for y in x)]
             values = lists[0] if len(lists) == 1 else values
@@ -257,11 +246,10 @@ def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Ro
         yield where, value
 
 
-def _of_csv(lines: Iterable[str], path: str) -> Iterator[Row]:
+def _of_csv(lines: Iterator[str], path: str) -> Iterator[Row]:
     """Read the rows of CSV or TSV; what the header does not promise is refused."""
-    rest = iter(lines)
-    header = next(rest, "")
-    ended = (f"{line}\n" for line in chain([header], rest))
+    header = next(lines, "")
+    ended = (f"{line}\n" for line in chain([header], lines))
     mark = _delimiter(header, path)
     table = csv.reader(ended, delimiter=mark, strict=True)
     names, start = [], 1
@@ -290,6 +278,33 @@ def _of_csv(lines: Iterable[str], path: str) -> Iterator[Row]:
             f"{path}, line {start}: {error}; does a quote that opens in this row not "
             'close? Write " inside a cell as ""'
         ) from None
+
+
+def _of_parquet(
+    file: Any, path: str, field: str | None, bounded: bool
+) -> Iterator[Row]:
+    """Read the rows of a Parquet file, of the columns that are asked for."""
+    with required(f"{path}: reading columns", "parquet"):
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    row, size = 1, 0
+    try:
+        with ParquetFile(file) as table:
+            names = table.schema_arrow.names
+            leads = [x for x in names if not field or f"{field}.".startswith(f"{x}.")]
+            if not leads:
+                there = f"there are: {listed(names)}"
+                raise ValueError(f"{path}: no field {field!r} (field=NAME); {there}")
+            for batch in table.iter_batches(columns=leads):
+                for number, record in enumerate(batch.to_pylist(), row):
+                    yield f"{path}, row {number}", record
+                row += len(batch)
+                size += batch.nbytes
+                if bounded and size > MAX_BYTES:
+                    raise too_large(path)
+    # Broken files get Python's own errors too.
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: the Parquet file is broken: {error}") from None
 
 
 # --- Fields -------------------------------------------------------------------------
@@ -328,15 +343,13 @@ def tell(said: str) -> None:
     tell_caller([said], FieldWarning)
 
 
-def holds(record: dict, *names: str) -> bool:
-    """Whether a record has one of some fields, or something at these paths."""
-    for name in names:
-        try:
-            cell(record, name, "")
-            return True
-        except ValueError:
-            pass
-    return False
+def holds(record: dict, name: str) -> bool:
+    """Whether a record has a field, or something at a path."""
+    try:
+        cell(record, name, "")
+    except ValueError:
+        return False
+    return True
 
 
 def _obvious(path: str, record: Any) -> str:
@@ -366,111 +379,3 @@ def _string(record: Any, field: str, where: str) -> str:
     raise ValueError(
         f"{where}: field {field!r}: expected a string, got {found!r:.40}{hint}"
     )
-
-
-# --- Columns ------------------------------------------------------------------------
-
-
-def _of_tables(
-    tables: Sequence[tuple[str, Any]],
-    name: str,
-    read: Callable,
-    field: str | None,
-    bounded: bool,
-) -> Iterator[Row]:
-    """Read the rows of files that Arrow reads, of the columns that are asked for."""
-    with required(f"{name}: reading columns", "parquet"):
-        import_module("pyarrow.parquet")
-    size = 0
-    for path, file in tables:
-        row = 1
-        with read(file, path) as (names, batches):
-            leads = [x for x in names if not field or f"{field}.".startswith(f"{x}.")]
-            if not leads:
-                there = f"there are: {listed(names)}"
-                raise ValueError(f"{path}: no field {field!r} (field=NAME); {there}")
-            for batch in batches(leads):
-                for number, record in enumerate(batch.to_pylist(), row):
-                    yield f"{path}, row {number}", record
-                row += len(batch)
-                size += batch.nbytes
-                if bounded and size > MAX_BYTES:
-                    raise too_large(name)
-
-
-@contextmanager
-def _parquet(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
-    """The columns of a Parquet file, and what gives the rows of some in batches."""
-    from pyarrow.parquet import ParquetFile
-
-    with _unbroken(path, "Parquet"), ParquetFile(file) as table:
-        names = table.schema_arrow.names
-        yield names, lambda columns: table.iter_batches(columns=columns)
-
-
-@contextmanager
-def _arrow(file: Any, path: str) -> Iterator[tuple[Sequence[str], Callable]]:
-    """The same of a stream of Arrow, which `save_to_disk` writes."""
-    import pyarrow as pa
-
-    with (
-        _unbroken(path, "Arrow"),
-        pa.memory_map(str(file)) as mapped,
-        pa.ipc.open_stream(mapped) as stream,
-    ):
-        yield stream.schema.names, lambda columns: (x.select(columns) for x in stream)
-
-
-@contextmanager
-def _unbroken(path: str, kind: str) -> Iterator[None]:
-    """Say in one line that a file of Parquet or Arrow is broken."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    # Broken files get Python's own errors too.
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: the {kind} file is broken: {error}") from None
-
-
-def _of_folder(root: Path, name: str) -> tuple[Callable, list[Path]]:
-    """What reads the files of a folder, and these in their order."""
-    if (root / "state.json").is_file():
-        return _arrow, _files_of_dataset(root, name)
-    return _parquet, _parquet_files(root, name)
-
-
-def _parquet_files(root: Path, name: str) -> list[Path]:
-    splits = root / "dataset_dict.json"
-    if splits.is_file():
-        there = sorted(path.parent.name for path in root.glob("*/state.json"))
-        raise ValueError(
-            f"{name}: a saved dataset of several splits; name the folder of one: "
-            f"{', '.join(shown(root / split) for split in there) or 'none is there'}"
-        )
-    files = sorted(path for path in root.glob("*.parquet") if path.is_file())
-    if not files:
-        raise ValueError(
-            f"{name}: a folder, expected a file, or a folder with Parquet files or "
-            "with what save_to_disk of a dataset writes"
-        )
-    found = {match[1] for path in files if (match := SHARD.fullmatch(path.name))}
-    if len(found) > 1:
-        raise ValueError(
-            f"{name}: Parquet files of several splits, {', '.join(sorted(found))}; "
-            "give each a folder of its own"
-        )
-    return files
-
-
-def _files_of_dataset(root: Path, name: str) -> list[Path]:
-    try:
-        state = json.loads((root / "state.json").read_text("utf-8"))
-        if state.get("_indices_data_files"):  # a selection, of old versions
-            raise KeyError
-        return [root / entry["filename"] for entry in state["_data_files"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(
-            f"{name}: state.json is not what save_to_disk of a dataset writes; save it "
-            "again"
-        ) from None

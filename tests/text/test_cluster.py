@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -124,13 +123,6 @@ def test_errors_of_workers_are_those_of_one_process(client):
         ("references: no sentence has 99 tokens", of("lines.txt", max_order=99)),
     )
     refused(("lost.txt", of("lost.txt")), error=FileNotFoundError)
-
-
-@pytest.mark.usefixtures("as_a_user")
-def test_without_the_package_it_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install .qdtheory\[scale\]"):
-        evaluate(TEXTS, REAL, 2, scheduler=2)
 
 
 @pytest.mark.slow

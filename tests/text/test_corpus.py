@@ -1,4 +1,4 @@
-"""Corpora: texts of any container, file, folder or stream, or one clear error."""
+"""Corpora: texts of any container, file or stream, or one clear error."""
 
 import csv
 import gzip
@@ -6,12 +6,10 @@ import io
 import json
 import os
 import random
-import sys
 import threading
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,6 @@ from hypothesis import strategies as st
 from refusals import refused
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
-from stored import parquet, saved
 
 from qdtheory.text import as_corpus, files, read_corpus, sources
 from qdtheory.text.containers import characters, described, mteval_13a, splitter
@@ -90,17 +87,7 @@ class Column:
         return iter(self.texts)
 
 
-class Stream:
-    """A column of which only Arrow knows how to read it."""
-
-    def __init__(self, texts):
-        self.texts = pa.chunked_array([texts])
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return self.texts.__arrow_c_stream__(requested_schema)
-
-
-BOTH = [tuple, iter, deque, pd.Series, pa.array, Column, Stream]
+BOTH = [tuple, iter, deque, pd.Series, pa.array, Column]
 CONTAINERS = [
     *((make, TEXTS) for make in BOTH),
     *((make, TOKENS) for make in BOTH),
@@ -154,8 +141,8 @@ def test_what_holds_no_texts_is_refused_by_its_place(as_a_user):
         ("got a set, which holds no sentence twice: give all", {"a b"}),
         ("got one str: put the sentence in a list", "a b"),
         ("got the file StringIO: read_corpus reads files", io.StringIO("a b")),
-        ('one column, as in table["text"], or name it (field=NAME); the', table),
-        ("there are: 'id', 'text'", arrow),
+        ('got a DataFrame: give one column, as in table["text"]', table),
+        ('got a Table: give one column, as in table["text"]', arrow),
         ("expected a Corpus, a list of strings or a list of token lists, got int", 3),
     ]
     refused(*((words, as_corpus, x) for words, x in rows), error=TypeError)
@@ -180,10 +167,10 @@ def written(content):
     return write
 
 
-def one_file(path, kind=None, **columns):
+def parquet(path, kind=None, rows=2, **columns):
     """A Parquet file of some texts, or of these columns."""
     columns = columns or {"id": range(5), "text": pa.array(TEXTS, kind)}
-    pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=2)
+    pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=rows)
     return path
 
 
@@ -192,28 +179,18 @@ def several(path):
     return Files((path, io.BytesIO(compress(PLAIN[7:]))))
 
 
-class Rows:
-    """What `datasets.Dataset` and `IterableDataset` of Hugging Face have."""
-
-    def __init__(self, texts, names=("id", "text")):
-        self.texts, self.names = texts, names
-
-    @property
-    def column_names(self):
-        return self.names
-
-    def __iter__(self):
-        return iter({"id": i, "text": text} for i, text in enumerate(self.texts))
-
-
-def table(delimiter):
+def table(texts, delimiter):
     file = io.StringIO()
     rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    rows.writerows([("id", "text"), *enumerate(TEXTS)])
-    return written(file.getvalue())
+    rows.writerows([("id", "text"), *enumerate(texts)])
+    return file.getvalue()
 
 
-RECORDS = [{"id": i, "text": text} for i, text in enumerate(TEXTS)]
+def records(texts):
+    return [{"id": i, "text": text} for i, text in enumerate(texts)]
+
+
+RECORDS = records(TEXTS)
 FORMS = [
     *((written(x), {}) for x in (PLAIN, b"\xef\xbb\xbf" + PLAIN)),
     (written(PLAIN.replace(b"\n", b"\r\n") + b"\r\n"), {}),
@@ -223,7 +200,7 @@ FORMS = [
     (several, {}),
     (written([json.dumps({"x": {"text": x}}) for x in TEXTS]), {"field": "x.text"}),
     (written([json.dumps(x) for x in TEXTS]), {"field": "."}),
-    *((table(x), TEXT) for x in ",\t;"),
+    *((written(table(TEXTS, x)), TEXT) for x in ",\t;"),
     (written(json.dumps(RECORDS)), TEXT),
     (written(json.dumps({"of": [1], "rows": RECORDS}, indent=1)), TEXT),
     (written("\n".join(json.dumps(x, indent=1) for x in RECORDS)), TEXT),
@@ -233,16 +210,11 @@ FORMS = [
     (written([json.dumps({"resps": [[x]]}) for x in TEXTS]), {"field": "resps.0"}),
     (written([json.dumps({"c": [{"message": {"content": x}}]}) for x in TEXTS]),
      {"field": "c"}),
-    (lambda path: one_file(path, m=[{"text": [x], "n": 1} for x in TEXTS]),
+    (lambda path: parquet(path, m=[{"text": [x], "n": 1} for x in TEXTS]),
      {"field": "m.text"}),
-    (lambda path: one_file(path, pa.large_string()), TEXT),
-    (lambda path: one_file(path, text=pa.array(TEXTS).dictionary_encode()), TEXT),
-    (lambda path: io.BytesIO(compress(one_file(path).read_bytes())), TEXT),
-    (lambda x: parquet(x, [TEXTS[:3], [], TEXTS[3:]], name="part.{}.parquet"), TEXT),
-    (lambda path: saved(path, [TEXTS[:2], TEXTS[2:]], ("text", "label")), TEXT),
-    *((lambda path, x=x: Rows(TEXTS, x), TEXT) for x in (("id", "text"), None)),
-    (lambda path: pa.table({"text": TEXTS, "id": range(5)}), TEXT),
-    (lambda path: pd.DataFrame({"id": range(5), "text": TEXTS}), TEXT),
+    (lambda path: parquet(path, pa.large_string()), TEXT),
+    (lambda path: parquet(path, text=pa.array(TEXTS).dictionary_encode()), TEXT),
+    (lambda path: io.BytesIO(compress(parquet(path).read_bytes())), TEXT),
 ]  # fmt: skip
 
 
@@ -261,18 +233,11 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 @given(st.lists(WORDS, min_size=1))
 def test_records_and_tables_give_what_was_written(texts):
-    def read(content):
+    rows = records(texts)
+    forms = "\n".join(map(json.dumps, rows)), json.dumps(rows, indent=1)
+    for content in (*forms, table(texts, ","), table(texts, "\t")):
         with opened(io.BytesIO(content.encode()), "text") as found:
-            return [*found]
-
-    records = [{"id": i, "text": text} for i, text in enumerate(texts)]
-    for content in ("\n".join(map(json.dumps, records)), json.dumps(records, indent=1)):
-        assert read(content) == texts
-    for delimiter in ",\t":
-        file = io.StringIO()
-        rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        rows.writerows([("id", "text"), *enumerate(texts)])
-        assert read(file.getvalue()) == texts
+            assert [*found] == texts
 
 
 @pytest.mark.parametrize(
@@ -290,17 +255,6 @@ def test_empty_lines_are_kept_or_skipped(tmp_path, content, expected):
     assert [" ".join(text) for text in rest] == [*filter(None, expected)]
     assert corpus.num_empty == rest.empty_lines == expected.count("")
     assert corpus.empty_lines == rest.num_empty == 0
-
-
-def test_a_column_of_token_lists_is_not_split_again(tmp_path):
-    tokens = [["a b", "c"], ["c"], []]
-    found = read_corpus(Rows(tokens), field="text")
-    assert [*found] == [*map(tuple, tokens)]
-    assert found.tokenizer is None
-    again = partial(read_corpus, field="text", tokenizer="13a")
-    refused(("these texts came split, by the caller", again, Rows(tokens)))
-    path = written(b"ab\r\n\nc\n")(tmp_path / "f")
-    assert list(read_corpus(path, tokenizer=list)) == [("a", "b"), (), ("c",)]
 
 
 def test_prose_stays_prose(tmp_path):
@@ -338,15 +292,11 @@ def test_a_pipe_is_read_in_pieces():
 
 def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "MAX_BYTES", 12_000)
-    shards, read = [["a" * 100] * 50] * 3, partial(read_corpus, field="text")
-    for sample in (
-        one_file(tmp_path / "f", text=3 * shards[0]),
-        parquet(tmp_path / "p", shards),
-        saved(tmp_path / "s", shards),
-    ):
-        refused((f"{sample}: more than 1 GiB of text", read, sample))
-        with opened(sample, field="text", bounded=False) as texts:
-            assert sum(1 for _ in texts) == 150
+    path = parquet(tmp_path / "f", text=["a" * 100] * 150)
+    read = partial(read_corpus, field="text")
+    refused((f"{path}: more than 1 GiB of text", read, path))
+    with opened(path, field="text", bounded=False) as texts:
+        assert sum(1 for _ in texts) == 150
     monkeypatch.setattr(files, "MAX_BYTES", 12_000)
     for pack in (compress, zstd.compress):  # a small file that unpacks to much
         path = written(pack(b"a\n" * 10_000))(tmp_path / "bomb")
@@ -361,9 +311,9 @@ def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch
 
 def test_no_more_than_a_batch_is_in_memory(tmp_path):
     texts = [f"{k} {'word ' * 40}{k}" for k in range(200_000)]
-    folder = parquet(tmp_path / "x", [texts], rows=10_000)
+    path = parquet(tmp_path / "x", rows=10_000, text=texts)
     size, before, most = pa.array(texts).nbytes, pa.total_allocated_bytes(), 0
-    with opened(folder, field="text", bounded=False) as texts:
+    with opened(path, field="text", bounded=False) as texts:
         for number, _ in enumerate(texts):
             if number % 5_000 == 0:
                 most = max(most, pa.total_allocated_bytes() - before)
@@ -379,43 +329,12 @@ def test_a_pipe_that_nothing_writes_to_is_empty(tmp_path):
 
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
-SHARD = "data-00000-of-00001.arrow"
 NESTED = {"meta": {"text": "a b", "x.y": {"z": "c d"}}, "meta.text": "e f", "n": None}
 LINE = json.dumps(NESTED)
 STRINGS = ["", *(json.dumps(x) for x in TEXTS * 9), ""]
 LISTS = [json.dumps({"prompt": "a b", "outputs": ["a b", "c"]})] * 3
 
 
-def with_file(name, content, make=lambda path: saved(path, [["a b c d e f"] * 999])):
-    """A sample with a file in it of other content, of its first bytes, or without."""
-
-    def made(path):
-        make(path)
-        if content is None:
-            (path / name).unlink()
-        else:
-            own = None if isinstance(content, bytes) else (path / name).read_bytes()
-            (path / name).write_bytes(own[:content] if own else content)
-        return path
-
-    return made
-
-
-def dataset_of_splits(path):
-    path.mkdir()
-    for split in ("train", "test"):
-        saved(path / split, [["a b"]])
-    return with_file("dataset_dict.json", b"{}", Path.exists)(path)
-
-
-def piped(path):
-    """Not a Parquet file that can be sought in, and a broken one."""
-    return io.BytesIO(one_file(path, text=["a b", "c"] * 99).read_bytes()[:-9])
-
-
-ROW_5 = "00001-of-00003.parquet, row 5: field 'text': expected a string, got N"
-STATE = "x: state.json is not what save_to_disk of a dataset wr"
-BROKEN = f"{SHARD}: the Arrow file is broken: "
 BAD = [
     (written(b"\xfe\xff\0a"), {}, "x: UTF-16, expected UTF-8"),
     (written("a".encode("utf-32")), {}, "x: UTF-32, expected UTF-8; .*: iconv -f U"),
@@ -443,14 +362,11 @@ BAD = [
     (written([*STRINGS, '"a" b']), {"field": "."}, 'line 48: .* string .*"a" b'),
     (written(LISTS), {}, "x: name the field .*: prompt, outputs; add --prompts"),
     (written(LISTS), {"field": "outputs"}, "line 1: .*; add --prompts .*, outputs.0$"),
-    (piped, TEXT, "stream: the Parquet file is broken: "),
-    (with_file("a.parquet", b"a b\n", Path.mkdir), TEXT, "x/a.parquet: the Parquet fi"),
-    (dataset_of_splits, TEXT, "x: a saved dataset of several splits; .*: .*/x/test, "),
-    (with_file(SHARD, None), TEXT, BROKEN),
-    *((with_file(SHARD, size), TEXT, BROKEN) for size in (60, -2000)),
-    *((with_file("state.json", x), TEXT, STATE) for x in (b"{", b'{"_data_files": 1}')),
-    (lambda path: saved(path, [["a b"]], _indices_data_files=[{}]), TEXT, STATE),
-    (lambda path: parquet(path, [["a b"], ["a"] * 4 + [None]]), TEXT, ROW_5),
+    (lambda path: io.BytesIO(parquet(path).read_bytes()[:-9]), TEXT,
+     "stream: the Parquet file is broken: "),
+    (lambda path: parquet(path, text=[*"abcd", None]), TEXT, "x, row 5: .*got None"),
+    (parquet, {"field": "body"}, "x: no field 'body' .*; there are: id, text$"),
+    (lambda path: path.mkdir() or path, {}, "x: a folder, expected a file; give its f"),
     (lambda path: Files((written(" ")(path), path)), {}, "x, .*x, line 1: no line has"),
 ]  # fmt: skip
 
@@ -462,41 +378,20 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, make, options, messag
     assert "\n" not in str(raised.value)
 
 
-def test_bad_tables_streams_and_tokenizers(tmp_path, as_a_user):
+def test_bad_streams_and_tokenizers(tmp_path, as_a_user):
     path = written(b"a b\nc\n")(tmp_path / "f")
-    read, named = partial(read_corpus, path), partial(read_corpus, field="text")
-    other, none = partial(read_corpus, field="x"), Rows(["a b"], None)
+    read = partial(read_corpus, path)
     refused(
         ("expected a file in binary mode, got one of t", read_corpus, io.StringIO("a")),
         ("line 1: expected a list of tokens, got str", read, str.lower),
-        ("got a Rows: give one column, as in", read_corpus, Rows(["a b"])),
-        ("a Rows without a column 'x'; there are: 'i", other, Rows(["a b"])),
-        ("row 0: expected a dictionary with 'x", other, none),
-        ("a Table without a column 'text'; there are:", named, pa.table({"a": ["b"]})),
         error=TypeError,
     )
-    refused(("'whitespace', '13a', 'characters' or a function", read, "words"))
     both = Files((path, tmp_path / "lost.txt"))
     refused(("lost.txt", read_corpus, both), error=FileNotFoundError)
 
 
-def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
-    packed, shards = written(zstd.compress(b"a b"))(tmp_path / "x"), [["a b"]]
-    tables = [one_file(tmp_path / "f"), parquet(tmp_path / "p", shards)]
-    tables += [saved(tmp_path / "s", shards)]
-    modules = [f"{x}{y}" for x in ("compression", "backports") for y in ("", ".zstd")]
-    for module in (*modules, "pyarrow.parquet"):
-        monkeypatch.setitem(sys.modules, module, None)
-    read, said = partial(read_corpus, field="text"), '"qdtheory[parquet]"'
-    refused(
-        ('"qdtheory[zstd]"', read_corpus, packed),
-        *((said, read, x) for x in tables),
-        error=ModuleNotFoundError,
-    )
-
-
 def test_parquet_that_is_broken_anywhere_is_read_or_refused(tmp_path):
-    path = one_file(tmp_path / "x", text=["a b", "c"] * 99)
+    path = parquet(tmp_path / "x", text=["a b", "c"] * 99)
     content, rng = path.read_bytes(), random.Random(0)
     for _ in range(100):
         broken = bytearray(content)

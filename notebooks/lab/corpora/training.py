@@ -4,6 +4,7 @@ The result is an `LSTMLanguageModel` with an end token, which can be sampled, sc
 and, over a small vocabulary, enumerated like an oracle.
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -25,7 +26,7 @@ from qdtheory.lstm import LSTMLanguageModel, log_next_token, lstm_step
 from qdtheory.support.packages import required
 from qdtheory.text.checks import require_positive, require_whole
 from qdtheory.text.containers import Token
-from qdtheory.text.corpus import Corpus, Texts, as_corpus, fingerprint, prefix_sums
+from qdtheory.text.corpus import Corpus, Texts, as_corpus, prefix_sums, slices
 
 with required("training", "train"):
     import optax
@@ -144,7 +145,7 @@ def train(
     model: Any = LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
     state, step = (model, optax.adam(0.0).init(model)), 0
     num_steps = epochs * (len(corpus) // batch_size)
-    settings["corpus"] = fingerprint(corpus)
+    settings["corpus"] = _fingerprint(corpus)
     if checkpoint is not None:
         state, step = _restore(Path(checkpoint), state, settings, num_steps)
     report = report or _print_on_a_terminal
@@ -393,3 +394,12 @@ def _print_on_a_terminal(progress: Progress) -> None:
         # One line that is overwritten; the last one stays.
         end = "\n" if progress.step == progress.num_steps else ""
         print(f"\r{progress}\x1b[K", end=end, file=sys.stderr, flush=True)
+
+
+def _fingerprint(corpus: Corpus) -> str:
+    """Hash the sentences of a corpus: every token counts, its kind and its place."""
+    found = hashlib.sha256(repr((len(corpus), corpus.vocabulary)).encode())
+    for _, chunk in slices(corpus):
+        found.update(np.ascontiguousarray(chunk.tokens, "<i4").data)
+        found.update(np.ascontiguousarray(chunk.offsets, "<i8").data)
+    return found.hexdigest()
