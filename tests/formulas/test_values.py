@@ -161,6 +161,16 @@ def test_a_value_at_1_that_floats_lack_is_the_one_next_to_it():
     assert h.jet(np.array([1.0])).slope[0] == float(jax.grad(h)(1.0)) < -30
 
 
+def test_next_to_0_it_is_a_line_or_a_logarithm():
+    """As the formula is there, but for terms 1e97 times smaller."""
+    x = np.array([1e-150])
+    line, log = (Expression(h).jet(x) for h in ("-x*log(x)", "log(x) - x*log(x)"))
+    slope = -np.log(1e-100) - 1
+    assert [*vars(line).values()] == [slope * x, slope, 0]
+    parts = np.array([*vars(log).values()])[:, 0]
+    np.testing.assert_allclose(parts, [np.log(1e-150), 1e150, -1e300], rtol=1e-9)
+
+
 def test_beyond_1_and_outside_the_domain():
     assert float(Expression("1 - (1 - x)**30")(1.5)) == pytest.approx(1 - 0.5**30)
     for text in ("log(x - 0.5)", "sqrt(x - 0.5)", "1/(x - 0.25)"):

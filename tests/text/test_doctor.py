@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from refusals import refused
-from scipy.stats import kendalltau, norm
+from scipy.stats import kendalltau, norm, sem, ttest_1samp
 from scipy.stats import t as student_t
 
 import qdtheory as qd
@@ -190,6 +190,51 @@ def test_too_few_lots_for_a_test_are_told(monkeypatch):
     assert found.reason.startswith("There are only 1 lots")
     assert "give about 24,000 texts, or a smaller lot" in found.reason
     assert np.isnan(found.p_value)
+
+
+def test_estimates_are_those_of_scipy():
+    """Gains are means over blocks; the correlation's limit is of two sizes of lots."""
+    rng = np.random.default_rng(0)
+    small, lots = (rng.normal(size=(size, 2)) for size in (30, 40))
+    scores = rng.normal(size=(12, 3, 2)) + np.eye(3)[:, :1]
+    sides = {"quality": "u", "diversity": "v"}
+    found = module._diagnosis(sides, small, lots, scores, (), 100, 0.05)
+    drawn, plain, mixed = scores.transpose(1, 2, 0)
+    gains = found.quality_gain, found.diversity_gain
+    pairs = [
+        *zip(gains, drawn - plain),
+        (found.linearity, (mixed - (drawn + plain) / 2)[0]),
+    ]
+    for gain, x in pairs:
+        ends = student_t.interval(0.9, 11, x.mean(), sem(x))
+        assert (gain.low, gain.high) == pytest.approx(ends)
+    p_values = [ttest_1samp(x, 0, alternative="greater").pvalue for x in drawn - plain]
+    assert found.p_value == pytest.approx(max(p_values))
+    a, b = (module._correlation(x) for x in (small, lots))
+    error = np.hypot(4 * b.standard_error, a.standard_error) / 3
+    assert found.deviation.standard_error == pytest.approx(error)
+    assert found.deviation.value == pytest.approx(
+        max(1 + (4 * b.value - a.value) / 3, 0)
+    )
+    high = found.deviation.value + student_t.ppf(0.975, 39) * error
+    assert found.deviation.high == pytest.approx(min(high, 2))
+
+
+def test_features_count_lengths_and_the_n_grams_of_other_texts():
+    texts = [" ".join(words(3 + i % 7, i)) for i in range(60)]
+    counted = np.arange(0, 60, 3)
+    found = module._features(text.as_corpus(texts), counted, None)[:, :7]
+    split = [x.split() for x in texts]
+    columns = [[np.log1p(len(x)) for x in split], [*map(len, split)]]
+    for n in range(1, 5):
+        grams = [[*zip(*(x[i:] for i in range(n)))] for x in split]
+        times = Counter(gram for i in counted for gram in grams[i])
+        logs = [[np.log(times[gram] + 0.5) for gram in x] for x in grams]
+        columns.append([np.mean(x) if x else 0 for x in logs])
+    columns.append([len({*x}) / len(x) for x in split])
+    table = np.array(columns).T
+    table = (table - table[counted].mean(axis=0)) / table[counted].std(axis=0)
+    np.testing.assert_allclose(found, table.clip(-3, 3), atol=1e-9)
 
 
 # --- metrics by their names ----------------------------------------------------------

@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -326,6 +327,8 @@ def test_copies_are_told_at_any_share_and_are_never_called_better(share, far):
     compared = found.compare("ours", "fair")
     assert {compared.better(x) for x in ("CND-2", "CR-2", "BLEU-2")} == {None}
     assert "ours is not independent of the references" in compared.sentence(2)
+    both = replace(compared, dependent=("ours", "fair")).sentence(2)
+    assert "ours and fair are not independent of the references" in both
 
 
 @pytest.mark.slow

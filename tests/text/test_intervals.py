@@ -9,7 +9,7 @@ from refusals import refused
 from scipy import stats
 
 from qdtheory import text
-from qdtheory.text import as_corpus, bleu, jackknife_interval
+from qdtheory.text import as_corpus, bleu, intervals, jackknife_interval
 from qdtheory.text.checks import require_choice, require_positive, require_whole
 from qdtheory.text.comparability import warnings_of_texts
 
@@ -50,6 +50,20 @@ def test_variances_of_two_samples_add_up():
     error = np.hypot(stats.sem(CORPUS.lengths), stats.sem(second.lengths))
     assert found.standard_error == close(error)
     assert found.high - found.value == close(stats.t.ppf(0.975, 39) * error)
+
+
+def test_means_and_differences_of_draws_are_those_of_scipy():
+    """Welch's degrees of two samples, of unequal sizes and spreads."""
+    rng, mean_of = np.random.default_rng(0), intervals.mean_interval
+    one, other = rng.normal(0, 1, 5), rng.normal(1, 3, 12)
+    found = mean_of(one, 0.9)
+    textbook = stats.t.interval(0.9, 4, one.mean(), stats.sem(one))
+    assert (found.low, found.high) == close(textbook)
+    rests = [(x.sum() - x) / (len(x) - 1) for x in (one, other)]
+    variance, degrees = intervals.summed_variance(*rests)
+    welch = stats.ttest_ind(one, other, equal_var=False)
+    assert degrees == close(welch.df)
+    assert variance**0.5 == close((one.mean() - other.mean()) / welch.statistic)
 
 
 def test_arrays_entry_by_entry():
