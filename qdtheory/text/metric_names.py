@@ -18,8 +18,6 @@ EACH: dict[str, Callable[..., Any]] = {
 # Diversities without an order in their names; more is better. The compression ratio is
 # not among them: it changes with the order of the sentences.
 WITHOUT_ORDER: dict[str, Callable[..., float]] = {
-    "n-gram diversity": lambda ours, n: text.ngram_diversity(ours),
-    "self-repetition": lambda ours, n: -text.self_repetition(ours),
     "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
 }
 UNORDERED = {"ROUGE-L", *WITHOUT_ORDER}
@@ -51,8 +49,6 @@ OTHER_NAMES = {
     "NRR": ("NRR-n", "negative repetition rate", "Simpson", "SDI"),
     "Self-BLEU-n": ("Self-BLEU", "NSBLEU", "NSBLEU-n"),
     "Distinct-n": ("dist-n", "distinct"),
-    "n-gram diversity": ("NGD",),
-    "self-repetition": ("SRS", "NSelf-repetition"),
     "pairwise ROUGE-L": ("homogenization", "Self-ROUGE-L", "NROUGE-L"),
 }
 

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from refusals import refused
@@ -98,11 +97,6 @@ def test_a_judge_beside_repetition_is_beaten_and_the_diagnosis_shown():
     assert q @ q < P @ P - 0.01
     assert found.reason in " ".join(found.to_text(66).split())
     assert found._repr_html_().count("<tr>") == len(found.rows())
-    figure = found.plot()
-    drawn = figure.axes[0].lines[1].get_xydata()
-    np.testing.assert_allclose(drawn.std(axis=0, ddof=1), 1)
-    assert kendalltau(*drawn.T)[0] == pytest.approx(kendalltau(*found.lots.T)[0])
-    plt.close(figure)
 
 
 def test_the_correlation_is_that_of_normal_errors():
@@ -205,8 +199,6 @@ DIVERSITIES = {
     "NRR-1": lambda ours: text.negative_repetition_rate(ours, 1),
     "dist-2": lambda ours: text.distinct(ours, 2),
     "homogenization": lambda ours: -text.pairwise_rouge_l(ours),
-    "SRS": lambda ours: -text.self_repetition(ours),
-    "n-gram diversity": text.ngram_diversity,
 }
 
 

@@ -162,9 +162,9 @@ def test_a_report_tells_all_and_reading_for_it_nothing(tmp_path):
     given = {"loud": loud, "ends": WRITTEN["hold <pad>"]}
     found = text.evaluate(given, path, max_order=2)
     told = "the references begin with a list", "loud begin with a list number"
-    told = *told, "of the words of loud alone have capit", "ends hold <pad>, which"
+    told = *told, "ends hold <pad>, which", "of the words of loud alone have capit"
     for line, said in zip(found.warnings[:4], told, strict=True):
         assert said in line
-    assert with_options(found.warnings[2]).endswith("lower-case both (--lowercase)")
+    assert with_options(found.warnings[3]).endswith("lower-case both (--lowercase)")
     said = "model: strings against token ids: 1 and 'a'"
     refused((said, text.evaluate, {"model": NUMBERS}, PLAIN, 1))

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from lab import metrics
+from lab import corpora, metrics
 from refusals import refused
 
 import qdtheory as qd
@@ -26,10 +26,10 @@ def expectation(m, estimate):
 @pytest.mark.claim("N25.18")
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_expectations_are_those_of_the_exact_wing(m):
-    found = expectation(m, lambda t: text.self_repetition(t, 1))
+    found = expectation(m, lambda t: corpora.self_repetition(t, 1))
     expected = metrics.expected_self_repetition(SPACE, Q, 1, m)
     assert found == pytest.approx(float(expected), abs=1e-12)
-    found = expectation(m, lambda t: text.ngram_diversity(t, 2))
+    found = expectation(m, lambda t: corpora.ngram_diversity(t, 2))
     expected = sum(float(qd.ngrams.expected_distinct(SPACE, Q, n, m)) for n in (1, 2))
     assert found == pytest.approx(expected, abs=1e-12)
 
@@ -67,13 +67,13 @@ def test_subsequences_of_one_and_several_words_of_bits(longest):
 def test_self_repetition_counts_texts_not_occurrences():
     # "a" is in three texts, "b" in two, "c" in one; "a" twice in one counts once.
     expected = np.mean(np.log1p([2 + 1, 2, 1 + 2, 0]))
-    found = text.self_repetition(["a b", "a a", "b a", "c"], 1)
+    found = corpora.self_repetition(["a b", "a a", "b a", "c"], 1)
     assert found == pytest.approx(expected, abs=1e-14)
 
 
 def test_bad_input_is_refused(as_a_user):
     refused(
         ("at least two sentences", text.pairwise_rouge_l, ["a"]),
-        ("no sentence has 2 tokens", text.self_repetition, ["a"], 2),
-        ("expected 1 or more", text.ngram_diversity, ["a"], 0),
+        ("no sentence has 2 tokens", corpora.self_repetition, ["a"], 2),
+        ("expected 1 or more", corpora.ngram_diversity, ["a"], 0),
     )
