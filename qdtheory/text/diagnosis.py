@@ -119,8 +119,11 @@ class Diagnosis(Record, Display):
             f"shows that nothing beats real text. {power}"
         )
 
-    def rows(self) -> list[tuple[str, str]]:
-        """What was found, a name and a number each."""
+    def summary(self) -> Summary:
+        """What the names tell, then what the sample adds: reason and numbers."""
+        title = f"{self.quality} with {self.diversity}: {self.verdict}."
+        added = f"What {self.num_texts:,} real sentences add: {self.verdict}."
+        sentences = [added, self.reason] if self.known else [self.reason]
 
         def between(found: Estimate) -> str:
             return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
@@ -128,7 +131,7 @@ class Diagnosis(Record, Display):
         def gain(found: Estimate) -> str:
             return f"{found.value:+.3g} ± {found.standard_error:.1g}"
 
-        return [
+        rows = [
             (f"correlation, lots of {self.lot} texts", between(self.correlation)),
             ("1 + correlation of large lots", between(self.deviation)),
             ("seen with power .8 from", f"{self.visible:.2g}"),
@@ -137,13 +140,7 @@ class Diagnosis(Record, Display):
             (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
             ("diversity of a mixture, less the mean", gain(self.concavity)),
         ]
-
-    def summary(self) -> Summary:
-        """What the names tell, then what the sample adds: reason and numbers."""
-        title = f"{self.quality} with {self.diversity}: {self.verdict}."
-        added = f"What {self.num_texts:,} real sentences add: {self.verdict}."
-        sentences = [added, self.reason] if self.known else [self.reason]
-        return self.known or title, sentences, self.rows()
+        return self.known or title, sentences, rows
 
     def _plain(self) -> dict[str, Any]:
         told = {"verdict": self.verdict, "beaten": self.beaten, "reason": self.reason}

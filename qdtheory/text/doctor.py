@@ -14,6 +14,7 @@ sentences that it has not seen by these weights. Only they decide.
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -194,14 +195,12 @@ def _diagnosis(small, lots, scores, alpha: float, size: int, **known: Any) -> Di
 
 def _known(quality: Any, diversity: Any) -> str:
     """What is known of two metrics by their names."""
-    if not isinstance(quality, str) or not isinstance(diversity, str):
-        return ""
-    from qdtheory.catalogue.names import check_names  # late: it needs JAX
+    if isinstance(quality, str) and isinstance(diversity, str):
+        from qdtheory.catalogue.names import check_names  # late: it needs JAX
 
-    try:
-        return check_names(quality, diversity).summary()[0]
-    except ValueError:  # a name that only this module has
-        return ""
+        with suppress(ValueError):  # a name that only this module has
+            return check_names(quality, diversity).summary()[0]
+    return ""
 
 
 # --- Metrics ------------------------------------------------------------------------

@@ -15,12 +15,7 @@ EACH: dict[str, Callable[..., Any]] = {
     "ROUGE-L": lambda ours, real, n: text.rouge_l_scores(ours, real),
 }
 
-# Diversities without an order in their names; more is better. The compression ratio is
-# not among them: it changes with the order of the sentences.
-WITHOUT_ORDER: dict[str, Callable[..., float]] = {
-    "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
-}
-UNORDERED = {"ROUGE-L", *WITHOUT_ORDER}
+UNORDERED = {"ROUGE-L", "pairwise ROUGE-L"}
 
 
 def _mean(each: Callable[..., Any]) -> Callable[..., float]:
@@ -36,7 +31,7 @@ WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
         "NRR": text.negative_repetition_rate,
         "Self-BLEU-n": lambda ours, n: -float(text.self_bleu(ours, n)[n - 1]),
         "Distinct-n": text.distinct,
-        **WITHOUT_ORDER,
+        "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
     },
 }
 

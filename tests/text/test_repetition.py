@@ -64,13 +64,6 @@ def test_subsequences_of_one_and_several_words_of_bits(longest):
     assert text.pairwise_rouge_l(texts) == pytest.approx(np.mean(expected), abs=1e-14)
 
 
-def test_self_repetition_counts_texts_not_occurrences():
-    # "a" is in three texts, "b" in two, "c" in one; "a" twice in one counts once.
-    expected = np.mean(np.log1p([2 + 1, 2, 1 + 2, 0]))
-    found = corpora.self_repetition(["a b", "a a", "b a", "c"], 1)
-    assert found == pytest.approx(expected, abs=1e-14)
-
-
 def test_bad_input_is_refused(as_a_user):
     refused(
         ("at least two sentences", text.pairwise_rouge_l, ["a"]),
