@@ -21,12 +21,8 @@ def test_expectations_are_those_of_the_exact_wing(m):
     found = np.zeros(3)
     for sample in map(list, product(range(4), repeat=m)):
         texts = SPACE.tokens[sample].tolist()
-        repeated = corpora.self_repetition(texts, 1)
-        values = (
-            text.pairwise_rouge_l(texts),
-            repeated,
-            corpora.ngram_diversity(texts, 2),
-        )
+        values = [text.pairwise_rouge_l(texts), corpora.self_repetition(texts, 1)]
+        values.append(corpora.ngram_diversity(texts, 2))
         found += Q[sample].prod() * np.array(values)
     repeated = metrics.expected_self_repetition(SPACE, Q, 1, m)
     distinct = sum(qd.ngrams.expected_distinct(SPACE, Q, n, m) for n in (1, 2))
