@@ -325,7 +325,7 @@ def lines():
 
 def test_real_text_that_is_beaten_has_a_witness(lines):
     asked = "--json", "--witness", "witness.txt", "--calls", "300"
-    found = json.loads(shown("doctor", "real.txt", *LETTERS, *asked))
+    found = json.loads(call("doctor", "real.txt", *LETTERS, *asked).stdout)
     assert (found["verdict"], found["beaten"]) == ("beaten by real text", True)
     written = Path("witness.txt").read_text("utf-8").splitlines()
     assert written == found["witness"]

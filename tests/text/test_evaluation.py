@@ -203,7 +203,7 @@ FUNCTIONS += [corpora.every_metric, corpora.bootstrap_interval, command]
 
 @pytest.mark.parametrize(
     ("setting", "least"),
-    [("smoothing", 6), ("estimator", 5), ("max_order", 10), ("level", 4), ("empty", 3)],
+    [("smoothing", 6), ("estimator", 5), ("max_order", 9), ("level", 4), ("empty", 3)],
 )
 def test_a_setting_has_one_default_wherever_it_occurs(setting, least):
     known = [inspect.signature(x).parameters for x in FUNCTIONS]
