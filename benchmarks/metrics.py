@@ -66,7 +66,7 @@ def vendi(texts: list[str]) -> None:
 
 
 def self_repetition(texts: list[str]) -> None:
-    ours, value = timed(text.self_repetition, texts, 4)
+    ours, value = timed(corpora.self_repetition, texts, 4)
     score = rival("diversity", "self_repetition.py").self_repetition_score
     theirs, expected = once(score, texts, 4, False)
     assert abs(value - expected) < 1e-9
@@ -75,7 +75,7 @@ def self_repetition(texts: list[str]) -> None:
         f"diversity {theirs / ours:.0f} times that"
     )
 
-    value = text.ngram_diversity(texts, 4)
+    value = corpora.ngram_diversity(texts, 4)
     other = rival("diversity", "ngram_diversity.py").ngram_diversity_score(texts, 4)
     print(f"n-gram diversity: {value:.4f}; diversity {other}, across texts")
 

@@ -47,7 +47,6 @@ def doctor(
     tokenizer: inputs.TokenizerOption = "whitespace",
     lowercase: inputs.LowercaseOption = False,
     as_json: inputs.AsJson = False,
-    plot: inputs.PlotOption = None,
 ) -> None:
     """Can real text beat real text in a pair of metrics?
 
@@ -59,7 +58,7 @@ def doctor(
 
     Example: qdtheory doctor real.txt --quality BLEU-2 --diversity Self-BLEU-2
     """
-    outputs.require_outputs({"--witness": witness, "--plot": plot}, texts)
+    outputs.require_outputs({"--witness": witness}, texts)
     u, v = map(inputs.named_or_loaded, (quality, diversity))
     settings = {"tokenizer": tokenizer, "lowercase": lowercase}
     inputs.refuse_idle_choice([texts], field)
@@ -71,12 +70,9 @@ def doctor(
         try:
             found = diagnose(u, v, real, lot=lot, calls=calls, alpha=alpha, step=step)
         except ValueError as error:
-            raise ValueError(
-                re.sub("^texts(?=: )", shown(texts), str(error))
-            ) from error
+            told = re.sub("^texts(?=: )", shown(texts), str(error))
+            raise ValueError(told) from error
     outputs.write(found.to_json(indent=2) if as_json else str(found), None)
-    if plot is not None:
-        outputs.write_figure(found, plot)
     if witness is not None:
         if not found.beaten:
             outputs.fail(f"--witness: {shown(texts)} has none: {found.verdict}")

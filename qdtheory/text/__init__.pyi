@@ -28,7 +28,7 @@ from .ngrams import (
     ngram_counts as ngram_counts,
 )
 from .planner import SampleSize as SampleSize, plan as plan
-from .plots import plot_diagnosis as plot_diagnosis, plot_report as plot_report
+from .plots import plot_report as plot_report
 from .prompt_report import (
     PromptComparison as PromptComparison,
     PromptReport as PromptReport,
@@ -39,9 +39,7 @@ from .prompts import (
     kernel_score as kernel_score,
 )
 from .repetition import (
-    ngram_diversity as ngram_diversity,
     pairwise_rouge_l as pairwise_rouge_l,
     rouge_l_scores as rouge_l_scores,
-    self_repetition as self_repetition,
 )
 from .report import Report as Report

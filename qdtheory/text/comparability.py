@@ -63,24 +63,22 @@ def require_comparable(
 def require_ngrams(corpus: Sample, max_order: int, estimator: Estimator) -> None:
     """Raise for texts that are too short or too few for the highest order."""
     require_order(max_order, "max_order")
-    needed = 1 if estimator == "plug-in" else 2
     # A sentence that is not there has no token.
     lengths = np.append(corpus.lengths, 0)
     second, longest = np.partition(lengths, -2)[-2:].tolist()
-    highest = longest if needed == 1 else second
+    highest = longest if estimator == "plug-in" else second
     if highest >= max_order:
         return
     hint = f"max_order={highest} is the most here" if highest else "give more text"
     if corpus.tokenizer and (said := odd_looks("it", seen(corpus))):
         hint = f"{hint}; {said[0]}"
-    if longest < max_order:
-        raise ValueError(
-            f"no sentence has {max_order} tokens: the longest has {longest}; {hint}"
+    told = f"no sentence has {max_order} tokens: the longest has {longest}; {hint}"
+    if longest >= max_order:
+        told = (
+            f"pairs need at least two sentences with {max_order} tokens, got one; "
+            f'{hint}, or, in Python, take estimator="plug-in"'
         )
-    raise ValueError(
-        f"pairs need at least two sentences with {max_order} tokens, got one; {hint}, "
-        'or, in Python, take estimator="plug-in"'
-    )
+    raise ValueError(told)
 
 
 def require_draws(corpus: Sample, max_order: int, draws: int) -> None:
@@ -101,13 +99,11 @@ def warnings_of_texts(
     """Warnings of texts of different sizes, and of some that seem to be otherwise."""
     said = []
     if len({*map(len, corpora.values())}) > 1:
-        kinds = "Self-BLEU, distinct and MS-Jaccard"
-        if estimator == "plug-in":
-            kinds = "Self-BLEU, NRR, CND, distinct and MS-Jaccard"
+        rates = "NRR, CND, " * (estimator == "plug-in")
         numbers = ", ".join(f"{name} {len(texts):,}" for name, texts in corpora.items())
         said.append(
-            f"{kinds} depend on the number of sentences, which differs ({numbers}): "
-            "compare samples of one size"
+            f"Self-BLEU, {rates}distinct and MS-Jaccard depend on the number of "
+            f"sentences, which differs ({numbers}): compare samples of one size"
         )
     every = corpora if real is None else {"the references": real} | corpora
     looks = {name: seen(corpus) for name, corpus in every.items()}
@@ -131,9 +127,8 @@ def _doubled(name: str, corpus: Sample) -> list[str]:
     _, times, _ = _equal(corpus, np.arange(len(corpus.vocabulary)))
     factorials = np.cumprod(np.arange(1.0, TIMES))
     sizes = np.bincount(times, minlength=TIMES)[1:TIMES] * factorials
-    (a, b, c), (u, v, w) = (
-        (x[:-2], x[1:-1], x[2:]) for x in (sizes, sizes * factorials)
-    )
+    both = sizes, sizes * factorials
+    (a, b, c), (u, v, w) = ((x[:-2], x[1:-1], x[2:]) for x in both)
     error = np.sqrt((c**2) * u + 4 * b**2 * v + a**2 * w)
     if not (b**2 - a * c > CHANCE * error).any():
         return []
@@ -169,9 +164,7 @@ def copies_of(
     shares, dependent = {}, []
     for (name, corpus), ids in zip(corpora.items(), others):
         ours, counts, pairs = _equal(corpus, ids)
-        _, here, there = np.intersect1d(
-            ours, known, assume_unique=True, return_indices=True
-        )
+        _, here, there = np.intersect1d(ours, known, return_indices=True)
         shares[name] = float(counts[here].sum() / len(corpus))
         across, pairs = float(counts[here] @ times[there]), pairs + within
         if across - pairs > CHANCE * np.sqrt(across + pairs):
@@ -282,50 +275,35 @@ def unsupported(
         )
 
     lacking = np.array([few_of(*each) for each in zip(metrics, errors)])
-    same = unchanged(*left_out)
+    changed = np.zeros(len(metrics), int)
+    for rest in left_out:
+        usual = np.median(rest, axis=0)
+        changed += np.sum(np.abs(rest - usual) > ROUNDING * np.abs(usual), axis=0)
+    same = changed < NEEDED
     for i, metric in enumerate(metrics):
-        if metric.startswith("distinct_"):  # near its ceiling what is left out is too
-            k, n = map(int, metric.removeprefix("distinct_").split("-"))
-            same[i] |= 2 * k > num_ngrams(ours, n)[0]
-    for n, none in enumerate(few["alone"], start=1):
-        if none:
-            same |= np.array([metric == f"distinct-{n}" for metric in metrics])
+        kind, _, n = metric.rpartition("-")
+        if kind == "distinct":
+            same[i] |= few["alone"][int(n) - 1]
+        elif kind.startswith("distinct_"):  # near its ceiling what is left out is too
+            same[i] |= 2 * int(kind[9:]) > num_ngrams(ours, int(n))[0]
     return lacking, same & ~lacking
 
 
 def decided_by_few(totals: CorpusSums, name: str) -> tuple[str, ...]:
     """Warn of orders of which few n-grams, as of a template, are most repeats."""
-    subsets, orders = totals.sums[name].distinct.shape[1], []
-    for n in range(len(totals.sums[name].distinct)):
+    (num_orders, subsets), orders = totals.sums[name].distinct.shape, []
+    for n in range(num_orders):
         counts, times = totals.spectra[name].of(n, subsets)[0]
         top = (2 * counts >= counts.max()) & (counts < SELDOM)
-        few = (
-            times[top].sum() <= KINDS
-            and counts @ (times * top) < SHARE * counts @ times
-        )
+        few = times[top].sum() <= KINDS and counts.max() > OFTEN
+        few &= counts @ (times * top) < SHARE * counts @ times
         squares = counts**2 * times * (counts > 1)
-        if few and counts.max() > OFTEN and squares[top].sum() > squares.sum() / 2:
+        if few and squares[top].sum() > squares.sum() / 2:
             orders.append(str(n + 1))
     return (
         f"few n-grams decide the repeats of order {', '.join(orders)} in {name}, as in "
         "a template: intervals of NRR and CND cover less than they say",
     )[: len(orders)]
-
-
-def unchanged(
-    *left_out: Float[np.ndarray, "_ metrics"],
-) -> Bool[np.ndarray, " metrics"]:
-    """Tell which metrics too few groups change, for an interval.
-
-    Example:
-        >>> unchanged(np.array([[0.5, 0.1 * group] for group in range(6)])).tolist()
-        [True, False]
-    """
-    changed = np.zeros(left_out[0].shape[1], int)
-    for rest in left_out:
-        usual = np.median(rest, axis=0)
-        changed += np.sum(np.abs(rest - usual) > ROUNDING * np.abs(usual), axis=0)
-    return changed < NEEDED
 
 
 def warnings_of(name: str, few: list[str], same: list[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What `doctor` finds of a pair of metrics: in words, as a plot and as a page."""
+"""What `doctor` finds of a pair of metrics, in words."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class Diagnosis(Record, Display):
         concavity: diversity of a lot of which one half is the witness and the other
             fresh, less the mean of both; below 0 if it is not concave.
         witness: the sentences of the witness's lots.
-        lots: quality and diversity of each lot of real text, for the plot.
+        lots: quality and diversity of each lot of real text.
         lot: number of texts of a lot, and of references of the test.
         alpha: level of the test.
         num_texts: number of sentences given.
@@ -80,11 +80,11 @@ class Diagnosis(Record, Display):
     def reason(self) -> str:
         """The verdict in whole sentences."""
         both, deviation = f"{self.quality} and {self.diversity}", self.deviation
+        needed = f"about {float(f'{self.needed:.1e}'):,.0f}"
         if self.num_blocks < LEAST_BLOCKS:
             return (
                 f"There are only {self.num_blocks} lots of either kind for the test, "
-                f"of at least {LEAST_BLOCKS}: give {self._needed} texts, or a smaller "
-                "lot."
+                f"of at least {LEAST_BLOCKS}: give {needed} texts, or a smaller lot."
             )
         if self.beaten:
             return (
@@ -97,12 +97,16 @@ class Diagnosis(Record, Display):
             f"1 + their correlation is {deviation.value:.2g} in large lots "
             f"({deviation.low:.2g} to {deviation.high:.2g})"
         )
+        gains = self.quality_gain, self.diversity_gain
+        seen = all(gain.value > gain.standard_error for gain in gains)
+        like = "like theirs" if seen else "of one standard error of this test"
+        power = f"To see a gain {like}, with power .8, takes {needed} sentences."
         if deviation.low > 0:
             return (
                 f"On real text the errors of {both} are not seen to cancel: {cancel}. "
                 "Some text may gain in both, or few texts that repeat much may blur "
                 "the errors; no weights that were tried gain beyond chance, p = "
-                f"{self.p_value:.2g}. {self._power}"
+                f"{self.p_value:.2g}. {power}"
             )
         if self.concavity.high < 0:
             return (
@@ -112,58 +116,32 @@ class Diagnosis(Record, Display):
         return (
             f"On real text the errors of {both} cancel as far as can be seen: "
             f"{cancel}; {self.visible:.2g} or more would have been seen. No sample "
-            f"shows that nothing beats real text. {self._power}"
+            f"shows that nothing beats real text. {power}"
         )
-
-    @property
-    def _needed(self) -> str:
-        return f"about {float(f'{self.needed:.1e}'):,.0f}"
-
-    @property
-    def _power(self) -> str:
-        gains = self.quality_gain, self.diversity_gain
-        seen = all(gain.value > gain.standard_error for gain in gains)
-        like = "like theirs" if seen else "of one standard error of this test"
-        return f"To see a gain {like}, with power .8, takes {self._needed} sentences."
-
-    def rows(self) -> list[tuple[str, str]]:
-        """What was found, a name and a number each."""
-        deviation = self.deviation
-
-        def gain(found: Estimate) -> str:
-            return f"{found.value:+.3g} ± {found.standard_error:.1g}"
-
-        return [
-            (f"correlation, lots of {self.lot} texts", _between(self.correlation)),
-            ("1 + correlation of large lots", _between(deviation)),
-            ("seen with power .8 from", f"{self.visible:.2g}"),
-            ("gain of the witness in quality", gain(self.quality_gain)),
-            ("gain of the witness in diversity", gain(self.diversity_gain)),
-            (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
-            ("diversity of a mixture, less the mean", gain(self.concavity)),
-        ]
 
     def summary(self) -> Summary:
         """What the names tell, then what the sample adds: reason and numbers."""
         title = f"{self.quality} with {self.diversity}: {self.verdict}."
         added = f"What {self.num_texts:,} real sentences add: {self.verdict}."
         sentences = [added, self.reason] if self.known else [self.reason]
-        return self.known or title, sentences, self.rows()
 
-    def plot(self) -> Any:
-        """Draw the lots of real text and the witness in units of a lot's deviation.
+        def between(found: Estimate) -> str:
+            return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
-        Raises:
-            ModuleNotFoundError: the extra "plot" is not installed.
-        """
-        from qdtheory.text.plots import plot_diagnosis
+        def gain(found: Estimate) -> str:
+            return f"{found.value:+.3g} ± {found.standard_error:.1g}"
 
-        return plot_diagnosis(self)
+        rows = [
+            (f"correlation, lots of {self.lot} texts", between(self.correlation)),
+            ("1 + correlation of large lots", between(self.deviation)),
+            ("seen with power .8 from", f"{self.visible:.2g}"),
+            ("gain of the witness in quality", gain(self.quality_gain)),
+            ("gain of the witness in diversity", gain(self.diversity_gain)),
+            (f"p-value, {self.num_blocks} lots of each", f"{self.p_value:.2g}"),
+            ("diversity of a mixture, less the mean", gain(self.concavity)),
+        ]
+        return self.known or title, sentences, rows
 
     def _plain(self) -> dict[str, Any]:
-        told = "verdict", "beaten", "reason"
-        return {name: getattr(self, name) for name in told} | super()._plain()
-
-
-def _between(found: Estimate) -> str:
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+        told = {"verdict": self.verdict, "beaten": self.beaten, "reason": self.reason}
+        return told | super()._plain()

@@ -14,7 +14,7 @@ sentences that it has not seen by these weights. Only they decide.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -79,8 +79,8 @@ def doctor(
         quality: BLEU-n, CR-n or ROUGE-L; or a function of lots of text and of real
             text, two lists of strings. More is better. It need not be differentiable.
             A dear one may keep its answers itself: the same call asks the same again.
-        diversity: Self-BLEU-n, NRR-n, distinct-n, pairwise ROUGE-L, n-gram diversity
-            or self-repetition; or a function of a list of strings, more is better.
+        diversity: Self-BLEU-n, NRR-n, distinct-n or pairwise ROUGE-L; or a function of
+            a list of strings, more is better.
         texts: real texts, different and independent ones, at least 2,000.
         lot: number of texts of a lot; None: a hundredth of all, and 500 at most.
         calls: of either function, at most and about, at least 100.
@@ -139,25 +139,22 @@ def doctor(
         return np.array([score(rows, counted[: REFERENCES * size]) for rows in drawn])
 
     small, lots = lots_of(lot // SMALLER), lots_of(lot)
-    spread = _spread(lots, names)
+    spread = lots.std(axis=0, ddof=1)
+    for name, deviation, values in zip(names.values(), spread, lots.T):
+        if deviation <= EQUAL * np.abs(values).max():
+            raise ValueError(
+                f"{name}: gives {values[0]:.6g} for each of {len(lots)} lots of real "
+                "text; a constant tells no texts apart"
+            )
     features = _features(corpus, counted, of_each)
     chances = _search(score, features, pool, lot, spread, share_of, fresh, rng)
     scores, rows = _tested(score, fresh, chances, lot, share_of(MAX_BLOCKS, 8), rng)
-    witness = tuple(strings[i] for i in rows)
-    found = _diagnosis(names, small, lots, scores, witness, lot, alpha, size)
-    return replace(found, known=_known(quality, diversity))
+    known = names | {"lot": lot, "known": _known(quality, diversity)}
+    known["witness"] = tuple(strings[i] for i in rows)
+    return _diagnosis(small, lots, scores, alpha, size, **known)
 
 
-def _diagnosis(
-    names: dict[Side, str],
-    small,
-    lots,
-    scores,
-    witness,
-    lot: int,
-    alpha: float,
-    size: int,
-) -> Diagnosis:
+def _diagnosis(small, lots, scores, alpha: float, size: int, **known: Any) -> Diagnosis:
     """Estimate and test, from lots of real text of two sizes and the test's blocks."""
     from scipy.special import ndtri, stdtr  # late: slow to import
 
@@ -179,7 +176,7 @@ def _diagnosis(
     if len(scores) < LEAST_BLOCKS:
         more = LEAST_BLOCKS / max(len(scores), 1)
     return Diagnosis(
-        **names,
+        **known,
         correlation=correlation,
         deviation=interval_of(max(limit, 0.0), error**2, len(lots) - 1, bounds=(0, 2)),
         # A normal estimate of this mean is above its critical value so often.
@@ -189,9 +186,7 @@ def _diagnosis(
         p_value=float(stdtr(len(scores) - 1, -least)),
         num_blocks=len(scores),
         concavity=concavity,
-        witness=witness,
         lots=lots,
-        lot=lot,
         alpha=alpha,
         num_texts=size,
         needed=math.ceil(more * size),
@@ -200,14 +195,12 @@ def _diagnosis(
 
 def _known(quality: Any, diversity: Any) -> str:
     """What is known of two metrics by their names."""
-    if not isinstance(quality, str) or not isinstance(diversity, str):
-        return ""
-    from qdtheory.catalogue.names import check_names  # late: it needs JAX
+    if isinstance(quality, str) and isinstance(diversity, str):
+        from qdtheory.catalogue.names import check_names  # late: it needs JAX
 
-    try:
-        return check_names(quality, diversity).summary()[0]
-    except ValueError:  # a name that only this module has
-        return ""
+        with suppress(ValueError):  # a name that only this module has
+            return check_names(quality, diversity).summary()[0]
+    return ""
 
 
 # --- Metrics ------------------------------------------------------------------------
@@ -236,34 +229,18 @@ def _metrics(
 
 def _answer(side: str, function: Callable[..., Any], *lots: list[str]) -> float:
     """What a user's function says, which can be anything."""
-    given = " and ".join(f"{len(lot)} texts" for lot in lots)
+    given = f"it was given {' and '.join(f'{len(lot)} texts' for lot in lots)}"
     try:
         answer = function(*lots)
     except Exception as error:
-        raise ValueError(
-            f"{side}: the function raised {type(error).__name__}: {error}; it "
-            f"was given {given}"
-        ) from error
+        said = f"the function raised {type(error).__name__}: {error}"
+        raise ValueError(f"{side}: {said}; {given}") from error
     if isinstance(answer, np.ndarray) and answer.ndim == 0:
         answer = answer.item()
     if not isinstance(answer, Real) or not math.isfinite(answer):
-        raise ValueError(
-            f"{side}: expected a finite number from the function, got {answer!r}; it "
-            f"was given {given}"
-        )
+        said = f"expected a finite number from the function, got {answer!r}"
+        raise ValueError(f"{side}: {said}; {given}")
     return float(answer)
-
-
-def _spread(lots: np.ndarray, names: dict[Side, str]) -> Float[np.ndarray, "2"]:
-    """Standard deviations of both over lots; an error if there is none."""
-    spread = lots.std(axis=0, ddof=1)
-    for name, deviation, values in zip(names.values(), spread, lots.T):
-        if deviation <= EQUAL * np.abs(values).max():
-            raise ValueError(
-                f"{name}: gives {values[0]:.6g} for each of {len(lots)} lots of real "
-                "text; a constant tells no texts apart"
-            )
-    return spread
 
 
 # --- Features -----------------------------------------------------------------------
@@ -338,6 +315,12 @@ def _search(
     """
     num_features = features.shape[1]
 
+    def tilted(weights) -> Any:
+        # Kept by these chances, texts have a law tilted by exp(features @ weights), up
+        # to a limit that a hundredth of the pool exceeds.
+        tilt = features @ weights
+        return np.exp(np.minimum(tilt - np.quantile(tilt[pool], 0.99), 0))
+
     def mean_gain(chances, number: int) -> Any:
         return np.mean([gain(chances) for _ in range(number)], axis=0)
 
@@ -349,15 +332,14 @@ def _search(
 
     # Tilts and steps shrink by `size`, so that the noise of gains dies away.
     weights, size = np.zeros(num_features), 1.0
-    chances = _chances(features, weights, pool)
+    chances = tilted(weights)
     plain, best = mean_gain(chances, 2 * share_of(CENTRE, 4)), (-np.inf, chances)
     for _ in range(share_of(ROUNDS, 2)):
         # Of random signs, as many as features, and the opposite ones: what is curved in
         # the gains cancels in their slopes.
         half = rng.choice([-TILT, TILT], (num_features, num_features)) * size
         tilts = np.vstack([half, -half])
-        tilted = (_chances(features, weights + tilt, pool) for tilt in tilts)
-        gains = np.array([gain(each) for each in tilted])
+        gains = np.array([gain(tilted(weights + tilt)) for tilt in tilts])
         # Ridge regression: a further lot for each feature, that gained nothing.
         slopes = np.linalg.lstsq(
             np.vstack([tilts, np.eye(num_features) * TILT * size]),
@@ -369,10 +351,8 @@ def _search(
         blocks = len(fresh) / (lot * (2 + 1 / chances.mean()))
         best = max(best, (centre.min() * np.sqrt(blocks), chances), key=lambda x: x[0])
         weights = weights + STEP * size * _upwards(slopes, centre)
-        chances = _chances(features, weights, pool)
-        while chances[pool].mean() < LEAST_CHANCE:
+        while (chances := tilted(weights))[pool].mean() < LEAST_CHANCE:
             weights = weights * SHRINK
-            chances = _chances(features, weights, pool)
         size *= SHRINK
     return best[1]
 
@@ -383,15 +363,6 @@ def _upwards(slopes: Any, gains: Any) -> Float[np.ndarray, " features"]:
     steps = shares * slopes[:, 0] + (1 - shares) * slopes[:, 1]
     steps = steps / np.linalg.norm(steps, axis=1, keepdims=True).clip(TINY)
     return steps[(gains + steps @ slopes).min(axis=1).argmax()]
-
-
-def _chances(features: Table, weights: Any, pool: Rows) -> Float[np.ndarray, " texts"]:
-    """Keep texts by these chances, and their law is tilted by exp(features @ weights).
-
-    Up to a limit, which a hundredth of the pool exceeds.
-    """
-    tilt = features @ weights
-    return np.exp(np.minimum(tilt - np.quantile(tilt[pool], 0.99), 0))
 
 
 # --- Test ---------------------------------------------------------------------------

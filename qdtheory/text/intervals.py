@@ -80,10 +80,9 @@ def jackknife_interval(
     samples = samples_of(corpora, level)
     rng = np.random.default_rng(seed)
     groups = []
-    for position, sample in enumerate(samples):
-        size = len(sample)
+    for i, size in enumerate(map(len, samples)):
         number = size if num_groups is None else num_groups
-        why = f", the sentences of corpus {position}"
+        why = f", the sentences of corpus {i}"
         require_whole("num_groups", number, 2, size, why)
         groups.append(random_groups(size, number, rng))
 

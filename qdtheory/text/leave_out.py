@@ -11,20 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from qdtheory.bleu_formula import (
-    Smoothing,
-    bleu_of_matches,
-    closest_length,
-    matches,
-)
-from qdtheory.text.ngrams import (
-    Estimator,
-    NgramTotals,
-    coverage_of,
-    expected_distinct,
-    geometric_means,
-    jaccard_of,
-)
+from qdtheory.bleu_formula import Smoothing, bleu_of_matches, closest_length, matches
+from qdtheory.text import ngrams
+from qdtheory.text.ngrams import Estimator, NgramTotals
 from qdtheory.text.numbered import Lengths
 from qdtheory.text.partial_sums import CorpusSums, GroupMatches
 
@@ -56,12 +45,11 @@ def metrics_of_sums(
     sums, lengths = totals.sums[name], totals.lengths[name]
     known = totals.reference_lengths
     each = sums.common, sums.overlap, sums.distinct, sums.real_common, sums.real_overlap
-    num_orders = len(sums.distinct)
     bleus = _bleus(lengths, of_groups)
     rests = len(_subsets(known.times)) - 1
     bleus = np.concatenate([bleus, np.repeat(bleus[..., :1], rests, axis=-1)], axis=-1)
     rates = []
-    for n in range(1, num_orders + 1):
+    for n in range(1, len(sums.distinct) + 1):
         ours = _totals(n, lengths, estimator, sums.squares, sums.within)
         real, *fewer = _totals(n, known, estimator, *totals.references)
         common, overlap, distinct, *of_real = (x[n - 1].tolist() for x in each)
@@ -71,9 +59,9 @@ def metrics_of_sums(
         rows += zip(repeat(ours[0]), left, *rest, repeat(distinct[0]))
         rates.append([_rates(*row) for row in rows])
     scores = np.concatenate([bleus, np.moveaxis(np.array(rates, float), -1, 0)])
-    jaccard = KINDS.index("MS-Jaccard")
-    means = [geometric_means(x) for x in scores[jaccard].T.tolist()]
-    scores[jaccard] = np.transpose(means)
+    # The last row is of Jaccard indices so far.
+    means = [ngrams.geometric_means(x) for x in scores[-1].T.tolist()]
+    scores[-1] = np.transpose(means)
     return scores
 
 
@@ -84,15 +72,14 @@ def groups_seen(totals: CorpusSums, name: str) -> dict[str, Int[np.ndarray, " or
     shared by both, that occurred before, or that are in no other group.
     """
     sums, (squares, within) = totals.sums[name], totals.references
-    ngrams = np.array(
-        [num_ngrams(totals.lengths[name], n + 1) for n in range(len(sums.distinct))]
-    )
+    orders, lengths = range(1, len(sums.distinct) + 1), totals.lengths[name]
+    all_of = np.array([num_ngrams(lengths, n) for n in orders])
     told = {
         "repeated": sums.squares - sums.within,
         "real repeated": squares - within,
         "shared": sums.common,
         "real shared": sums.real_common,
-        "again": ngrams - sums.distinct[:, : ngrams.shape[1]],
+        "again": all_of - sums.distinct[:, : all_of.shape[1]],
         "alone": sums.distinct,
     }
     # Losses of averaged counts are rounded.
@@ -108,14 +95,14 @@ def distinct_of_draws(
     """Compute distinct_k of n-grams, of all groups and without each."""
     sizes = num_ngrams(totals.lengths[name], n)
     spectra = totals.spectra[name].of(n - 1, totals.sums[name].distinct.shape[1])
-    subsets = zip(spectra, sizes)
-    return np.array([expected_distinct(*x, size, draws) for x, size in subsets])
+    each = zip(spectra, sizes)
+    return np.array([ngrams.expected_distinct(*x, size, draws) for x, size in each])
 
 
 def num_ngrams(lengths: Lengths, n: int) -> list[int]:
     """Count the n-grams, with repetition, of a text and of it without each group."""
-    ngrams = np.maximum(lengths.values - n + 1, 0)
-    return [int(times @ ngrams) for times in _subsets(lengths.times)]
+    each = np.maximum(lengths.values - n + 1, 0)
+    return [int(times @ each) for times in _subsets(lengths.times)]
 
 
 def _subsets(times: Int[np.ndarray, "groups lengths"]) -> list[np.ndarray]:
@@ -143,9 +130,9 @@ def _rates(
     repetition, distinct = ours.repetition, kinds / ours.num_ngrams
     if real is None:
         return [np.nan, -float(repetition), np.nan, distinct, np.nan]
-    coverage = coverage_of(common, ours, real)
+    coverage = ngrams.coverage_of(common, ours, real)
     cnd = float(repetition + real.repetition - 2 * coverage)
-    jaccard = jaccard_of(overlap, ours, real)
+    jaccard = ngrams.jaccard_of(overlap, ours, real)
     return [float(coverage), -float(repetition), cnd, distinct, jaccard]
 
 

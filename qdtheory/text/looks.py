@@ -45,9 +45,8 @@ def seen(corpus: Any) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many of some sentences have which looks, and these without their spaces."""
     order = np.flatnonzero(corpus.lengths)
     if len(order) > SAMPLE:
-        order = order[
-            np.sort(np.random.default_rng(0).integers(len(order), size=SAMPLE))
-        ]
+        some = np.random.default_rng(0).integers(len(order), size=SAMPLE)
+        order = order[np.sort(some)]
     texts = [[*map(str, tokens)] for tokens in corpus[order]]
     looks = Counter(look for tokens in texts for look in _looks(tokens))
     return looks, ["".join(x).lower().replace("\u2019", "'") for x in texts]

@@ -15,14 +15,7 @@ EACH: dict[str, Callable[..., Any]] = {
     "ROUGE-L": lambda ours, real, n: text.rouge_l_scores(ours, real),
 }
 
-# Diversities without an order in their names; more is better. The compression ratio is
-# not among them: it changes with the order of the sentences.
-WITHOUT_ORDER: dict[str, Callable[..., float]] = {
-    "n-gram diversity": lambda ours, n: text.ngram_diversity(ours),
-    "self-repetition": lambda ours, n: -text.self_repetition(ours),
-    "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
-}
-UNORDERED = {"ROUGE-L", *WITHOUT_ORDER}
+UNORDERED = {"ROUGE-L", "pairwise ROUGE-L"}
 
 
 def _mean(each: Callable[..., Any]) -> Callable[..., float]:
@@ -38,7 +31,7 @@ WHOLE: dict[Side, dict[str, Callable[..., float]]] = {
         "NRR": text.negative_repetition_rate,
         "Self-BLEU-n": lambda ours, n: -float(text.self_bleu(ours, n)[n - 1]),
         "Distinct-n": text.distinct,
-        **WITHOUT_ORDER,
+        "pairwise ROUGE-L": lambda ours, n: -text.pairwise_rouge_l(ours),
     },
 }
 
@@ -51,8 +44,6 @@ OTHER_NAMES = {
     "NRR": ("NRR-n", "negative repetition rate", "Simpson", "SDI"),
     "Self-BLEU-n": ("Self-BLEU", "NSBLEU", "NSBLEU-n"),
     "Distinct-n": ("dist-n", "distinct"),
-    "n-gram diversity": ("NGD",),
-    "self-repetition": ("SRS", "NSelf-repetition"),
     "pairwise ROUGE-L": ("homogenization", "Self-ROUGE-L", "NROUGE-L"),
 }
 

@@ -1,4 +1,4 @@
-"""Figures of reports and diagnoses; their methods `plot` draw these."""
+"""Figures of reports; their method `plot` draws these."""
 
 from itertools import cycle
 from typing import Any
@@ -56,31 +56,4 @@ def plot_report(report: Any, n: int | None = None) -> Figure:
     second.set(ylabel=f"Self-BLEU-{n}, less is more diverse")
     second.invert_yaxis()
     first.legend()
-    return figure
-
-
-def plot_diagnosis(diagnosis: Any) -> Figure:
-    """Draw lots of real text, and the witness, in standard deviations of a lot.
-
-    Where the errors of quality and diversity cancel, the lots lie on the dotted line.
-
-    Args:
-        diagnosis: from `qdtheory.text.doctor`.
-    """
-    figure, ax = plt.subplots(figsize=(5, 4.5))
-    lots, spread = diagnosis.lots, diagnosis.lots.std(axis=0, ddof=1)
-    x, y = ((lots - lots.mean(axis=0)) / spread).T
-    ax.axline((0, 0), slope=-1, linestyle=":", color="gray")
-    ax.plot(x, y, "o", label=f"{len(lots)} lots of {diagnosis.lot} real texts")
-    gains = diagnosis.quality_gain, diagnosis.diversity_gain
-    (a, b), (da, db) = (
-        [getattr(gain, name) / size for gain, size in zip(gains, spread)]
-        for name in ("value", "standard_error")
-    )
-    if diagnosis.num_blocks > 1:
-        ax.errorbar(a, b, db, da, fmt="*", label="the witness, real sentences too")
-    unit = "in standard deviations"
-    ax.set(xlabel=f"quality by {diagnosis.quality}, {unit}")
-    ax.set(ylabel=f"diversity by {diagnosis.diversity}, {unit}")
-    figure.legend(loc="outside upper center")
     return figure

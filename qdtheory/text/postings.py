@@ -54,14 +54,10 @@ class Postings(NamedTuple):
 
 def positions_of(corpus: Corpus, max_order: int) -> Positions:
     """Every position of a corpus, with one id more than words, for unknown ones."""
-    return Positions(
-        columns=[corpus.tokens[n:] for n in range(max_order)],
-        remaining=token_ends(corpus) - np.arange(corpus.num_tokens),
-        sentence=token_sentences(corpus),
-        num_ids=corpus.vocab_size + 1,
-        prefix=np.zeros(corpus.num_tokens, np.int8),
-        num_prefixes=1,
-    )
+    columns = [corpus.tokens[n:] for n in range(max_order)]
+    remaining = token_ends(corpus) - np.arange(corpus.num_tokens)
+    sentence, prefix = token_sentences(corpus), np.zeros(corpus.num_tokens, np.int8)
+    return Positions(columns, remaining, sentence, corpus.vocab_size + 1, prefix, 1)
 
 
 def postings_by_order(

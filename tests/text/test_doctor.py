@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
+from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from refusals import refused
@@ -36,11 +36,6 @@ def judge(texts, references):
     return np.mean([MARKS[x] for x in texts])
 
 
-def coverage(texts, references):
-    p = Counter(references)
-    return np.mean([p[x] for x in texts]) / len(references)
-
-
 def frequencies(texts):
     return np.array([*Counter(texts).values()]) / len(texts)
 
@@ -60,12 +55,8 @@ def correlation_at_p(u, v):
     return P @ (u * v) / np.sqrt((P @ u**2) * (P @ v**2))
 
 
-PAIRS = [(log_likelihood, entropy), (coverage, simpson)]
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids=["LL-SE", "CR-NRR"])
-def test_the_errors_of_sound_pairs_cancel(pair):
-    found = text.doctor(*pair, words(20_000), calls=200)
+def test_the_errors_of_sound_pairs_cancel():
+    found = text.doctor(log_likelihood, entropy, words(20_000), calls=200)
     assert found.beaten is False, found
     assert found.verdict == "no deviation found"
     assert found.correlation.value < -0.9
@@ -75,7 +66,6 @@ def test_the_errors_of_sound_pairs_cancel(pair):
 def test_a_pair_of_log_p_and_simpson_has_the_correlation_of_its_influences():
     expected = correlation_at_p(np.log(P), -2 * P)
     found = text.doctor(log_likelihood, simpson, words(40_000), calls=300)
-    assert expected > -0.95
     assert found.correlation.low < expected < found.correlation.high
     assert found.deviation.low < 1 + expected < found.deviation.high
 
@@ -86,8 +76,8 @@ def test_a_judge_beside_repetition_is_beaten_and_the_diagnosis_shown():
     expected = correlation_at_p(marks, -2 * P)
     assert found.correlation.low < expected < found.correlation.high
     assert found.beaten, found
-    both = found.quality_gain, found.diversity_gain
-    least = min(gain.value / gain.standard_error for gain in both)
+    gains = found.quality_gain, found.diversity_gain
+    least = min(gain.value / gain.standard_error for gain in gains)
     assert found.p_value == pytest.approx(student_t.sf(least, found.num_blocks - 1))
     assert found.p_value < found.alpha == 0.05
     assert found.num_blocks * found.lot == len(found.witness)
@@ -97,22 +87,14 @@ def test_a_judge_beside_repetition_is_beaten_and_the_diagnosis_shown():
     assert q @ marks > P @ marks + 0.1
     assert q @ q < P @ P - 0.01
     assert found.reason in " ".join(found.to_text(66).split())
-    assert found._repr_html_().count("<tr>") == len(found.rows())
-    figure = found.plot()
-    drawn = figure.axes[0].lines[1].get_xydata()
-    np.testing.assert_allclose(drawn.std(axis=0, ddof=1), 1)
-    assert kendalltau(*drawn.T)[0] == pytest.approx(kendalltau(*found.lots.T)[0])
-    plt.close(figure)
 
 
 def test_the_correlation_is_that_of_normal_errors():
     """By scipy's tau, and by simulation of the interval."""
-    rng, held = np.random.default_rng(5), 0
-    for _ in range(200):
-        x = rng.normal(size=(60, 2))
-        x[:, 1] -= 3 * x[:, 0]
-        found = module._correlation(x)
-        tau = kendalltau(*x.T)[0]
+    x, held = np.random.default_rng(5).normal(size=(200, 60, 2)), 0
+    x[..., 1] -= 3 * x[..., 0]
+    for lots in x:
+        found, tau = module._correlation(lots), kendalltau(*lots.T)[0]
         assert found.value == pytest.approx(np.sin(np.pi / 2 * tau), abs=1e-12)
         held += found.low < -3 / np.sqrt(10) < found.high
     assert 180 <= held <= 198
@@ -124,30 +106,21 @@ def test_the_correlation_is_that_of_normal_errors():
 
 @pytest.mark.parametrize("calls", [100, 450])
 def test_the_budget_of_calls_is_kept(calls):
-    asked = []
-
-    def diversity(lot):
-        asked.append(lot)
-        return simpson(lot)
-
-    text.doctor(judge, diversity, words(20_000), calls=calls)
-    assert calls / 2 < len(asked) <= 1.25 * calls
+    steps = []
+    text.doctor(judge, simpson, words(20_000), calls=calls, step=steps.append)
+    assert calls / 2 < len(steps) <= 1.25 * calls
 
 
 def test_a_function_that_is_no_metric_has_one_line():
-    few = words(4_000)
-
-    def asked(function):
-        return lambda: text.doctor(judge, function, few, calls=200)
-
+    asked = partial(text.doctor, judge, texts=words(4_000), calls=200)
     finite = "diversity: expected a finite number from the function, got"
     raised = "diversity: the function raised"
     refused(
-        (f"{finite} nan", asked(lambda lot: float("nan"))),
-        (f"{finite} 'high'; it was given 10 texts", asked(lambda lot: "high")),
-        (f"{raised} IndexError", asked(lambda lot: lot[10**6])),
-        (f"{raised} TypeError", asked(lambda: 0.5)),
-        ("gives 0.5 for each of 26 lots of real text", asked(lambda lot: 0.5)),
+        (f"{finite} nan", asked, lambda lot: float("nan")),
+        (f"{finite} 'high'; it was given 10 texts", asked, lambda lot: "high"),
+        (f"{raised} IndexError", asked, lambda lot: lot[10**6]),
+        (f"{raised} TypeError", asked, lambda: 0.5),
+        ("gives 0.5 for each of 26 lots of real text", asked, lambda lot: 0.5),
     )
 
 
@@ -155,7 +128,7 @@ def test_settings_that_do_not_fit_are_told(as_a_user):
     few = words(2_000)
 
     def asked(quality=judge, diversity=simpson, texts=few, **how):
-        return lambda: text.doctor(quality, diversity, texts, **how)
+        return partial(text.doctor, quality, diversity, texts, **how)
 
     lot = "lot: expected a whole number from 10 to 40, a fiftieth of"
     refused(
@@ -240,30 +213,20 @@ def test_features_count_lengths_and_the_n_grams_of_other_texts():
 # --- metrics by their names ----------------------------------------------------------
 
 OURS, REAL = ["a b c a", "a c", "b c a b"], ["a b", "c a b"]
-QUALITIES = {
-    "BLEU-2": lambda ours, real: text.bleu(ours, real, 2)[1],
-    "cr-2": lambda ours, real: text.coverage_rate(ours, real, 2),
-    "ROUGE-L": lambda ours, real: text.rouge_l_scores(ours, real).mean(),
-}
-DIVERSITIES = {
-    "Self-BLEU-2": lambda ours: -text.self_bleu(ours, 2)[1],
-    "NRR-1": lambda ours: text.negative_repetition_rate(ours, 1),
-    "dist-2": lambda ours: text.distinct(ours, 2),
-    "homogenization": lambda ours: -text.pairwise_rouge_l(ours),
-    "SRS": lambda ours: -text.self_repetition(ours),
-    "n-gram diversity": text.ngram_diversity,
+NAMED = {
+    ("quality", "BLEU-2"): text.bleu(OURS, REAL, 2)[1],
+    ("quality", "cr-2"): text.coverage_rate(OURS, REAL, 2),
+    ("quality", "ROUGE-L"): text.rouge_l_scores(OURS, REAL).mean(),
+    ("diversity", "Self-BLEU-2"): -text.self_bleu(OURS, 2)[1],
+    ("diversity", "NRR-1"): text.negative_repetition_rate(OURS, 1),
+    ("diversity", "dist-2"): text.distinct(OURS, 2),
+    ("diversity", "homogenization"): -text.pairwise_rouge_l(OURS),
 }
 
 
-@pytest.mark.parametrize("name", QUALITIES)
-def test_a_name_stands_for_a_quality_of_a_text_or_of_each_sentence(name):
-    expected = pytest.approx(QUALITIES[name](OURS, REAL), abs=1e-15)
-    whole, each = named_metric("quality", name)
-    assert whole(OURS, REAL) == expected
-    assert each is None or each(OURS, REAL).mean() == expected
-
-
-@pytest.mark.parametrize("name", DIVERSITIES)
-def test_more_is_better_of_the_diversity_that_a_name_stands_for(name):
-    whole, _ = named_metric("diversity", name)
-    assert whole(OURS) == pytest.approx(DIVERSITIES[name](OURS))
+@pytest.mark.parametrize(("side", "name"), NAMED)
+def test_a_name_stands_for_a_metric_of_a_text_or_of_each_sentence(side, name):
+    (whole, each), value = named_metric(side, name), NAMED[side, name]
+    given = (OURS, REAL) if side == "quality" else (OURS,)
+    assert whole(*given) == pytest.approx(value, abs=1e-15)
+    assert each is None or each(*given).mean() == pytest.approx(value, abs=1e-15)

@@ -53,3 +53,7 @@ from .preprocessing import (
     imdb as imdb,
     prepare as prepare,
 )
+from .repetition import (
+    ngram_diversity as ngram_diversity,
+    self_repetition as self_repetition,
+)

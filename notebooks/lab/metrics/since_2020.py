@@ -214,7 +214,7 @@ def expected_self_repetition(
     other texts and c(x, y) counts the distinct n-grams of x that occur in y. Minus it
     is a diversity.
 
-    Estimated by `qd.text.self_repetition`.
+    Estimated by `lab.corpora.self_repetition`.
 
     Args:
         space: the texts.
