@@ -146,13 +146,9 @@ def titled(metric: Metric, order: int | None) -> str:
     return named if named != metric.name else f"{metric.name}-{order}"
 
 
-def _read() -> Catalogue:
-    kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return Catalogue(
-        Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
-        for kind, entries in kinds.items()
-        for name, facts in entries.items()
-    )
-
-
-METRICS = _read()
+KINDS: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+METRICS = Catalogue(
+    Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
+    for kind, entries in KINDS.items()
+    for name, facts in entries.items()
+)
