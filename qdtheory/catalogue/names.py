@@ -169,10 +169,10 @@ def check_names(
     known = _decided(u, v, row)
     if row.get("words") and known["compatible"] is not True:
         require_x64()
-        counts = (np.array(row[x].split(), float) for x in ("real", "model"))
+        p, q = (jnp.array([*map(float, row[x].split())]) for x in ("real", "model"))
         gains = float(row["quality_gain"]), float(row["diversity_gain"])
         words = product("abc"[: int(row["words"])], repeat=int(row["length"]))
-        witness = Witness(*(jnp.array(x / x.sum()) for x in counts), *gains)
+        witness = Witness(p / p.sum(), q / q.sum(), *gains)
         texts = tuple(map(" ".join, words))
         known |= {"witness": witness, "texts": texts, "either": False}
     order = f"{u.title} is the quality and {v.title} the diversity, put in this order."
@@ -253,9 +253,9 @@ def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any]:
     words = rule["texts"] or [cycle[i:] for i in (0, 1, half, half + 1)]
     words = [re.sub(r"(.)\*", lambda x: x[1] * n, word) * (n + 1) for word in words]
     texts = tuple(" ".join(word[: n + 1]) for word in words)
-    shares = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
-    told = {"witness": Witness(*shares, np.nan, np.nan), "texts": texts}
-    return found | told | {"either": "either" in rule}
+    p, q = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
+    witness, either = Witness(p, q, np.nan, np.nan), "either" in rule
+    return found | {"witness": witness, "texts": texts, "either": either}
 
 
 def _bleu(n: int, r: int, k: int) -> tuple[bool | str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 import qdtheory as qd
 from qdtheory.bounds.duality import dual_bound as dual_bound
-from qdtheory.course.grading import as_distribution, as_formula, as_numbers, require
+from qdtheory.course.grading import as_formula, as_numbers, require
 
 # Probabilities of the texts aa, ab, ba, bb, or of a, b, c, d.
 FOUR = (0.4, 0.3, 0.2, 0.1), (0.1, 0.6, 0.05, 0.25), (0.25, 0.25, 0.25, 0.25)
@@ -71,18 +71,6 @@ def cnd_between(answer: Any, n: int, estimator: Any = "plug-in") -> float:
     return qd.text.cnd(a, b, n, estimator)
 
 
-# --- Lecture 03
-def is_on_frontier(p: np.ndarray) -> bool:
-    """Five positive probabilities, not all equal, that LL-NRR has on its frontier."""
-    require(p.min() > 0, "a probability is 0, expected five positive ones")
-    require(np.ptp(p) > 0, "all are equal, which every pair has on its frontier")
-    at_least(np.ptp(p), 1e-3, "they differ by {:.2g}, expected .001 or more")
-    w = -2 * np.ptp(p) / np.ptp(np.log(p))
-    why = f"below the frontier: the optimum at weight {w:.3g} is {{:.2g}} away"
-    best = qd.pareto_optimum(qd.LL_NRR, p, w).q
-    return near(best, p, f"{why}, and P must be a line in log P")
-
-
 # --- Lecture 04
 def is_compatible(f: Any, g: str) -> bool:
     """Two formulas are a compatible pair."""
@@ -100,35 +88,12 @@ def is_compatible(f: Any, g: str) -> bool:
     return require(verdict.compatible, why)
 
 
-# --- Lecture 06
-def is_beating_model(answer: Any) -> bool:
-    """A similarity of four texts, and a model that beats the uniform P under it."""
-    kernel, q = answer
-    kernel, q, p = as_numbers(kernel), as_distribution(q, 4), np.full(4, 1 / 4)
-    require(kernel.shape == (4, 4), f"K has shape {kernel.shape}, expected (4, 4)")
-    require((kernel == kernel.T).all(), "K is not symmetric")
-    require((np.diag(kernel) == 1).all(), "K has not 1 on its diagonal")
-    require(0 <= kernel.min() <= kernel.max() <= 1, "K has an entry outside [0, 1]")
-    pair = qd.KernelPair(kernel)
-    return better(pair, q, p, -1e-12, "neither to fall and one to rise")
-
-
 # --- Lecture 07
 def tokens(text: Any) -> list[str]:
     """The words of a text, or the letters of one that is a single word."""
     if not isinstance(text, str):
         return [*map(str, text)]
     return text.split() if " " in text.strip() else [*text]
-
-
-def loses_by_a_reference(answer: Any) -> bool:
-    """BLEU-1 of a candidate falls when a reference is added; none has one token."""
-    texts = candidate, reference, added = [*map(tokens, answer)]
-    require(min(map(len, texts)) >= 2, "a text has fewer than two tokens")
-    few, more = [reference], [reference, added]
-    before, after = (qd.text.bleu([candidate], r, 1)[0] for r in (few, more))
-    why = "BLEU-1 is {:.3g}, and {:.3g} with the other reference; it must fall"
-    return require(after < before - 1e-12, why, before, after)
 
 
 # --- Lecture 20

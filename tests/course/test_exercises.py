@@ -71,29 +71,18 @@ HALVES = [0.5, 0, 0.25, 0.25], [0, 0.5, 0.25, 0.25]
 # What a reader might type, and what is said, beside the mistakes of the table.
 SAID = [
     ("03.2", [0.2] * 5, "[0.2, 0.2, 0.2, 0.2, 0.2]: all are equal, which every pair"),
-    ("03.2", [0.5, 0.5, 0, 0, 0], "a probability is 0, expected five positive"),
     ("03.2", [0.5, 0.2, 0.1, 0.1, 0.1], "below the frontier: the optimum at weight "),
     ("03.2", [*[0.2001] * 4, 0.1996], "they differ by 0.0005, expected .001 or more"),
     ("04.2", 2, 'expected a formula in x as text, like "sqrt(x)"'),
     ("04.2", lambda x: 3 * x, "the pair is incompatible: g' is not a falling line"),
-    ("04.3", "A T3.1", "expected another statement, or another claim"),
-    ("05.2", [1.0, *[0] * 7], "a bigram has 1, expected 1/4"),
     ("05.2", np.array([1, 1, 0, 1, 1, 2, 1, 1]) / 8, "moved, expected 1/4 or more"),
     ("01.2", [0.4, 0.1, 0.3, 0.2], "a and b are equally likely first tokens"),
-    ("01.2", [0.5, 0.2, 0.2, 0.1], "the greedy text has 1 of the mode's probability"),
     ("02.2", [0, -1], "g'' is -3.3 at .55, expected 0 or more: g is not convex"),
-    ("02.2", (-3, 2), "g is not rational: "),
     ("06.2", [np.eye(3), [0.25] * 4], "K has shape (3, 3), expected (4, 4)"),
-    ("06.2", [2 * np.eye(4), [0.25] * 4], "K has not 1 on its diagonal"),
-    ("06.2", [np.eye(4) - np.eye(4)[::-1], [0.25] * 4], "entry outside [0, 1]"),
-    ("06.2", [np.triu(np.ones((4, 4))), [0.25] * 4], "K is not symmetric"),
-    ("07.2", ["ab", "a", "ab"], "a text has fewer than two tokens"),
     ("07.2", ["ab", "ab", "ba"], "BLEU-1 is 1, and 1 with the other reference; it"),
     ("08.2", [0.5, 0.3, 0.15, 0.05], "diversity by 0, expected both to rise"),
     ("09.2", [[1 / 8] * 8] * 2, "they are 0 apart, expected .2"),
-    ("09.2", [1, *[0] * 7], "expected two rows of eight numbers"),
     ("01.1", temper_unordered, "the right numbers in another order"),
-    ("20.3", "log(D)", "-0.6931 at D = .5, expected 1"),
     ("20.3", lambda d: 1 + (d > 0.6) * 2, "right at both values, but the objective is"),
     ("20.3", 3, 'expected a formula of D as text, like "log(D)", or a function'),
     ("20.3", "D*(1 - D)", "the reward D*(1 - D) falls"),
@@ -126,11 +115,9 @@ RIGHT = [
     *(("20.3", x) for x in ("1 + 2*log(D/(1-D))", r"1 + 2\log\frac{D}{1 - D}")),
     *(("03.0", x) for x in ("94.1%", "0,941", "= 16/17", ".64/.68", [16 / 17])),
     *(("20.1", x) for x in (np.float32(-1 / 30), jnp.array(-1 / 30, "float32"))),
-    ("01.1", lambda p, beta: dict(zip("abcd", temper_tokens(p, beta), strict=True))),
     *(("01.2", x) for x in ("0.251, 0.25, 0.499, 0", [[0.251, 0.25], [0.499, 0]])),
     *(("01.2", x) for x in (UNLIKE, pd.Series(UNLIKE), [0, 0.499, 0.25, 0.251])),
     ("03.1", lambda p: pd.Series(-1.5 / (p == p.max()).sum() ** 2 / top_gap(p))),
-    ("03.2", np.array([np.float32([0.6, *[0.1] * 4])])),
     ("05.2", np.array([0, 2, 0, 1, 2, 1, 1, 1]).reshape(2, 2, 2) / 8),
     ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
@@ -179,8 +166,7 @@ def test_a_statement_is_right_with_a_claim_that_refutes_it():
     known = (grading.digest("00.1", f"C N1.{n}") for n in (1, 2))
     grade = grading.statement("00.1", *known)
     right = ["C N1.1", " c n1.2 ", "C: N1.1", "CN1.1.", ("C", "N1.1"), "N1.1 C"]
-    right += ["C N1.1 N1.2", "c because of n1.1, by a search", "C N 1.1"]
-    right += ["(C), N1.1", "Statement C is wrong (a claim, N1.1)"]
+    right += ["C N1.1 N1.2", "c because of n1.1, by a search", "C N 1.1", "(C), N1.1"]
     wrong = ["A N1.1", "C N1.3", "C", "N1.1", "C N1.1 N1.3", "C D N1.1", "C N11", ""]
     wrong += ["C or D, N1.1", "C/D N1.1", "not C but N1.1"]
     assert [answer for answer in right + wrong if grade(answer) is None] == right
@@ -228,10 +214,7 @@ def test_a_number_is_right_however_it_is_written_and_well_rounded(expected, answ
 @pytest.mark.parametrize(
     ("expected", "answer", "words"),
     [
-        (0.6776, 0.67, "close; give the term, or more digits"),
-        (0.965132, 0.96713215599, "close, but off by 0.002"),
         (69.0, 68.97, "too small"),
-        (0.5, 0.51, "too large"),
         (0.3, -0.3, "the sign is the other one"),
         (0.3, -0.6, "-2 times the right value"),
         (0.3, 30, "100 times the right value: these are percent"),
