@@ -268,22 +268,16 @@ TABLE += [
     # Out of proportion: g'' / f' is not constant.
     ("log(x)", "-x**2", None, False),
     ("log(x)", "-x**2", 1, True),
-    ("1e-20*log(x)", "-x**2/1e-20", None, False),
-    ("x", "-x*log(x)", None, False),
     ("x", "-x**2 + 0.0001*x**3", None, False),
     ("-x", "-x**2", None, False),
     ("x", "x**2", None, False),
-    ("-log(x)", "-x*log(x)", None, False),
     # f falls, but only where one text alone can be, and little enough.
     ("1.8*x - x**2", "-0.9*x**2 + x**3/3", None, True),
     ("1.8*x - x**2", "-0.9*x**2 + x**3/3", 3, True),
-    ("x - x**2", "-x**2/2 + x**3/3", None, True),
-    ("log(x) - 1.1*x", "-x*log(x) + 0.55*x**2", None, True),
     # With two texts f(t) = f(1 - t): all models have one quality.
     ("x - x**2", "-x**2/2 + x**3/3", 2, None),
     # f falls below 1/2: two texts can be there.
     ("0.9*x - x**2", "-0.45*x**2 + x**3/3", None, False),
-    ("log(x) - 3*x", "-x*log(x) + 1.5*x**2", None, False),
     # Two and three texts admit more.
     ("x", "-(x - 1/3)**4", 3, True),
     ("(x - 1/3)**3", "-(x - 1/3)**2", 3, True),
@@ -294,7 +288,6 @@ TABLE += [
     ("-x", "-x**2", 2, False),
     # Holes in the domain, which derivatives at points do not see.
     ("log(x - 1e-7)", "-(x - 1e-7)*log(x - 1e-7)", None, "hole"),
-    ("1/(0.33333 - x)", "log(0.33333 - x)", None, "hole"),
     ("x + log(x - 0.9999) - log(x - 0.9999)", "-x**2", None, "hole"),
     ("x", "-x**2 + sqrt((x - 1/3)**2 - 1e-9)", None, "hole"),
     # Not defined at one point; f falls below it, where P is beaten all the same.
@@ -341,20 +334,6 @@ def test_a_narrow_bump_of_the_diversity_is_found(width, place, sizes):
     unseen = sizes == (2,) and abs(float(place) - 0.5) > 0.1
     for num_texts in sizes:
         assert judge("x", g, num_texts) is unseen
-
-
-@SLOW
-@pytest.mark.parametrize(("width", "place"), FEATURES[:6])
-def test_a_narrow_fall_of_the_quality_is_found(width, place):
-    # f falls where the slope of the bump is below -1, and g fits f exactly. Beyond 1/2
-    # the fall is too small beside f(1 - x) to matter.
-    f = f"x + 3*(x - {place})*{bump(place, width)}"
-    g = f"-x**2/2 + 1.5*{width}**2*{bump(place, width)}"
-    assert judge(f, g) is (float(place) > 0.5)
-    # With a third of its height f increases, and the pair is compatible.
-    f = f"x + 0.3*(x - {place})*{bump(place, width)}"
-    g = f"-x**2/2 + 0.15*{width}**2*{bump(place, width)}"
-    assert judge(f, g) is True
 
 
 # Multiples of each other, up to a constant and a line.

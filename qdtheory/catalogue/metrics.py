@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from qdtheory.support.layout import Summary, html_rows, plain_name
+from qdtheory.support.layout import Summary, plain_name
 from qdtheory.support.records import Display
 
 Kind: TypeAlias = Literal["quality", "diversity", "divergence", "both in one"]
@@ -88,13 +88,6 @@ class Metric(Display):
         return title, [said, self.beside], facts
 
 
-class Catalogue(tuple[Metric, ...]):
-    """All metrics; a notebook shows their status and partner."""
-
-    def _repr_html_(self) -> str:
-        return html_rows([x.row for x in self], TITLES)
-
-
 def find_metric(name: str) -> Metric:
     """Find a metric by any of its names; else name the closest.
 
@@ -146,13 +139,9 @@ def titled(metric: Metric, order: int | None) -> str:
     return named if named != metric.name else f"{metric.name}-{order}"
 
 
-def _read() -> Catalogue:
-    kinds: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return Catalogue(
-        Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
-        for kind, entries in kinds.items()
-        for name, facts in entries.items()
-    )
-
-
-METRICS = _read()
+KINDS: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+METRICS = tuple(
+    Metric(name, kind, **facts | {x: (*facts.get(x, ()),) for x in LISTS})
+    for kind, entries in KINDS.items()
+    for name, facts in entries.items()
+)

@@ -37,8 +37,6 @@ FORMULA = r"(?i)[()*/]|(?<![a-z])[xpq](?![a-z])|^[-\d.]*$|^-(LL|CR|SE|NRR|SDI)$"
 # Sums of f(P_i) and of g(Q_i), for Theorem 3: of n references, and of k draws.
 SUMS = {"LL": "log(x)", "CR": "x", "exact match": "1 - (1 - x)**{}"}
 SUMS |= {"SE": "-x*log(x)", "NRR": "-x**2", "distinct_k": "1 - (1 - x)**{}"}
-# Over some texts a pair is compatible, over others incompatible.
-CONDITIONAL: dict[str, Any] = {"compatible": None, "status": "conditional"}
 
 
 class NamedVerdict(Verdict):
@@ -69,13 +67,12 @@ class NamedVerdict(Verdict):
         names = re.sub(" of [0-9]+ references?", "", self.pair)
         return rules()[0][self.status].format(names)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = Verdict.__str__
 
     def summary(self) -> Summary:
         """The answer, and of a rival the texts whose shares differ most."""
         facts, sentences = super().summary()[2], [self.reason, *self.notes]
-        if (beats := self.witness) is not None:
+        if (beats := self.witness) is not None and self.texts:
             gains = f"{beats.quality_gain:.3g}, diversity {beats.diversity_gain:.3g}"
             gained = f" gains in quality {gains}" * (beats.quality_gain > 0)
             sentences += [f"A rival Q of this P{gained}:"]
@@ -169,9 +166,15 @@ def check_names(
         named.reverse()
     u, v = map(read_metric, named, references)
     row = matrix().get((*u.key, *v.key), {})
-    known = _proved(u, v) or _stated(u, v, row) or _by_rule(u, v) or _by_row(u, v, row)
+    known = _decided(u, v, row)
     if row.get("words") and known["compatible"] is not True:
-        known |= _witness(row)
+        require_x64()
+        p, q = (jnp.array([*map(float, row[x].split())]) for x in ("real", "model"))
+        gains = float(row["quality_gain"]), float(row["diversity_gain"])
+        words = product("abc"[: int(row["words"])], repeat=int(row["length"]))
+        witness = Witness(p / p.sum(), q / q.sum(), *gains)
+        texts = tuple(map(" ".join, words))
+        known |= {"witness": witness, "texts": texts, "either": False}
     order = f"{u.title} is the quality and {v.title} the diversity, put in this order."
     missing = " and ".join(x.name for x in (u, v) if x.missing)
     here = known.pop("setting", "") or row.get("setting")
@@ -188,71 +191,41 @@ def check_names(
     )
 
 
-def _found(compatible: bool | None, reason: str, *claims: str) -> dict[str, Any]:
-    shown = f" ({', '.join(claims[:3])})" if claims else ""
-    return {"compatible": compatible, "reason": f"{reason}{shown}"}
+def _found(known: bool | str | None, reason: str, *claims: str) -> dict[str, Any]:
+    """Fields of a verdict that is known, or conditional: so over some texts."""
+    reason += f" ({', '.join(claims[:3])})" * bool(claims)
+    if known == "conditional":
+        return {"compatible": None, "status": known, "reason": reason}
+    return {"compatible": known, "reason": reason}
 
 
-def _proved(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
-    """What Theorem 3 proves of a pair of sums of f(P_i) and g(Q_i)."""
+def _decided(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, Any]:
+    """What is first known of a pair, as the docstring of this module has it."""
     f, g = SUMS.get(u.name), SUMS.get(v.metric.name if v.sees == "texts" else "")
-    if f is None or g is None:
-        return None
-    pair = SeparablePair(f.format(u.references), g.format(v.order))
-    verdict = check_compatibility(pair)
-    claim = "T3.1" if verdict.compatible else "T3.9"
-    return vars(verdict) | {"reason": f"{verdict.reason} ({claim})"}
-
-
-def _stated(u: NamedMetric, v: NamedMetric, row: Any) -> dict[str, Any] | None:
-    """What the catalogue says of partners, and of metrics that are not for pairs."""
+    if f and g:
+        pair = SeparablePair(f.format(u.references), g.format(v.order))
+        verdict = check_compatibility(pair)
+        claim = "T3.1" if verdict.compatible else "T3.9"
+        return vars(verdict) | {"reason": f"{verdict.reason} ({claim})"}
     for x in (u, v):
         if x.metric.kind in ("divergence", "both in one"):
             return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
+    rule = _by_rule(u, v)
     if u.order == v.order and f"Self-{u.metric.name}" == v.metric.name:
         over = u.metric.verdict.removeprefix("Conditional: over")
         here = f"Here n = {u.order}, with {u.references} and {v.references} references:"
         known, so = _bleu(int(u.order or 0), int(u.references), int(v.references))
         found = _found(known, f"Over{over} {here} {so}.", "N25.20", "N25.21", "N25.22")
-        if known is False:
-            found = (_by_rule(u, v) or {}) | found
-        return found | CONDITIONAL if known is None else found
+        return rule | found if known is False else found
     if u.order == v.order and u.metric.partner == v.metric.name:
         return _found(True, u.metric.verdict, *_claims(u))
+    over = f"Over all texts of 4 words and 3 tokens {row.get('says')}."
     if row.get("verdict") == "compatible":  # of whole texts, over no other length
-        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        return _found(None, says, row["claim"]) | CONDITIONAL
-    return None
-
-
-def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any] | None:
-    """What the first rule says on what both see, with its texts, P and rivals."""
-    if (rule := rules()[1].get((u.sees, v.sees))) is None:
-        return None
-    names = {"u": parsed(u.title)[0], "v": v.title, "partner": v.metric.partner}
-    says, here = (rule.get(x, "").format(**names) for x in ("says", "setting"))
-    found = _found(False, says, *rule["claims"]) | {"setting": here}
-    # A text has n + 1 tokens; windows, of which order n_v needs more, are of a cycle.
-    orders = [x.order or 0 for x in (u, v) if x.sees not in ("texts", "other")]
-    orders += [2 * (v.order or 0) - 3] * (v.sees == "windows")
-    n = rule.get("n") or max(ORDER, rule.get("least", 0), *orders, 0)
-    if n > LONGEST:
-        return found
-    half = n + 2 - (v.order or 0)
-    cycle = "".join(chr(ord("a") + i) for i in range(2 * half)) * 2
-    words = rule["texts"] or [cycle[i:] for i in (0, 1, half, half + 1)]
-    words = [re.sub(r"(.)\*", lambda x: x[1] * n, word) * (n + 1) for word in words]
-    shares = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
-    witness = Witness(*shares, quality_gain=np.nan, diversity_gain=np.nan)
-    texts = tuple(" ".join(word[: n + 1]) for word in words)
-    return found | {"witness": witness, "texts": texts, "either": "either" in rule}
-
-
-def _by_row(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, Any]:
-    """What is known of no partner, of the matrix, or of neither."""
+        return _found("conditional", over, row["claim"])
+    if rule:
+        return rule
     if row:
-        says = f"Over all texts of 4 words and 3 tokens {row['says']}."
-        return _found(False, says, row["claim"])
+        return _found(False, over, row["claim"])
     for x in (v, u):
         if x.metric.status == "incompatible":
             lack = x.metric.verdict.replace("Incompatible", f"{x.title} has no partner")
@@ -262,15 +235,39 @@ def _by_row(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, An
     return _found(None, rules()[0]["open"])
 
 
-def _bleu(n: int, r: int, k: int) -> tuple[bool | None, str]:
+def _by_rule(u: NamedMetric, v: NamedMetric) -> dict[str, Any]:
+    """What the first rule says on what both see, with its texts, P and rivals."""
+    if (rule := rules()[1].get((u.sees, v.sees))) is None:
+        return {}
+    names = {"u": parsed(u.title)[0], "v": v.title, "partner": v.metric.partner}
+    says, here = (rule.get(x, "").format(**names) for x in ("says", "setting"))
+    found = _found(False, says, *rule["claims"]) | {"setting": here}
+    # A text has n + 1 tokens; windows, of which order n_v needs more, are of a cycle.
+    orders = [x.order or 0 for x in (u, v) if x.sees not in ("texts", "other")]
+    orders += [2 * (v.order or 0) - 3] * (v.sees == "windows")
+    n = rule.get("n") or max(ORDER, rule.get("least", 0), *orders)
+    if n > LONGEST:
+        return found
+    half = n + 2 - (v.order or 0)
+    cycle = "".join(chr(ord("a") + i) for i in range(2 * half)) * 2
+    words = rule["texts"] or [cycle[i:] for i in (0, 1, half, half + 1)]
+    words = [re.sub(r"(.)\*", lambda x: x[1] * n, word) * (n + 1) for word in words]
+    texts = tuple(" ".join(word[: n + 1]) for word in words)
+    p, q = (jnp.array(rule[x]) / sum(rule[x]) for x in ("real", "model"))
+    witness, either = Witness(p, q, np.nan, np.nan), "either" in rule
+    return found | {"witness": witness, "texts": texts, "either": either}
+
+
+def _bleu(n: int, r: int, k: int) -> tuple[bool | str, str]:
     """Where BLEU and Self-BLEU are compatible, by `compatibility.bleu_1_setting`."""
     if r == k == 1 < n:
-        return None, f"compatible at L = {n}, incompatible from L = {n + 1} on"
+        return "conditional", f"compatible at L = {n}, incompatible from L = {n + 1} on"
     if r == k == 1:
         return True, "compatible at every L"
     if n == 1 and k <= 3:
         where = "of two words" if max(r, k) < 3 else "of one token, over two words"
-        return None, f"compatible over texts {where}, incompatible over any others"
+        where = f"compatible over texts {where}, incompatible over any others"
+        return "conditional", where
     return False, "incompatible at every L"
 
 
@@ -295,17 +292,6 @@ def matrix() -> dict[tuple[str, ...], dict[str, str]]:
     text = Path(__file__).with_suffix(".csv").read_text("utf-8")
     rows = csv.DictReader(x for x in text.splitlines() if not x.startswith("#"))
     return {tuple(row.values())[:4]: row for row in rows}
-
-
-def _witness(row: dict[str, str]) -> dict[str, Any]:
-    """A model that beats a P, and the texts of both."""
-    require_x64()
-    p, q = (jnp.array([*map(float, row[x].split())]) for x in ("real", "model"))
-    gains = float(row["quality_gain"]), float(row["diversity_gain"])
-    words = product("abc"[: int(row["words"])], repeat=int(row["length"]))
-    texts = tuple(map(" ".join, words))
-    witness = Witness(p / p.sum(), q / q.sum(), *gains)
-    return {"witness": witness, "texts": texts, "either": False}
 
 
 def check(

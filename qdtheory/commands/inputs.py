@@ -356,23 +356,18 @@ def _tested_at(what: str, real, num_texts: int | None) -> Any:
 
 
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
+    from qdtheory.formulas.tracing import require_traceable
     from qdtheory.pairs import FunctionPair
 
-    trial = _tested_at("functions", real, num_texts)
-    functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))
-    return FunctionPair(*functions, f"{quality} and {diversity}")
-
-
-def _traceable(name: str, *vectors) -> Callable:
-    """Load a user's function of distributions, and try it once."""
-    from qdtheory.formulas.tracing import require_traceable
-
-    function = load_function(name)
-    with _user_code(f"{name} failed"):
-        function(*vectors)
-    with exit_on(TypeError):
-        require_traceable(function, *vectors, name=name)
-    return function
+    trial, functions = _tested_at("functions", real, num_texts), []
+    for name, vectors in (quality, (trial, trial)), (diversity, (trial,)):
+        function = load_function(name)
+        with _user_code(f"{name} failed"):
+            function(*vectors)
+        with exit_on(TypeError):
+            require_traceable(function, *vectors, name=name)
+        functions.append(function)
+    return FunctionPair(functions[0], functions[1], f"{quality} and {diversity}")
 
 
 def named_or_loaded(metric: str) -> str | Callable:

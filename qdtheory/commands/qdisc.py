@@ -65,7 +65,7 @@ def qdisc(
     given = f, g, pair, quality, diversity, scores
     numbers = references, self_references
     chosen, _ = inputs.chosen_pair(given, numbers, (vocab_size, length), real)
-    rows = {str(p): real}
+    rows: dict[str, Any] = {str(p): real}
     if real is None:
         from qdtheory import oracle
 
@@ -76,25 +76,19 @@ def qdisc(
             for n in numbers:
                 step(f"Oracle of seed {n}")
                 rows[f"seed {n}"] = oracle(space, n, spread, size)
-    results = _discrepancies(chosen, rows, certified)
-    if as_json:
-        rows = [{"real": name} | vars(found) for name, found in results.items()]
-        print_json({"pair": chosen.name, "results": rows})
-    else:
-        _print_discrepancies(chosen.name, results)
-
-
-def _discrepancies(pair, rows: dict[str, Any], certified: bool) -> dict[str, Any]:
-    """QDisc of each real distribution, by its name."""
     from qdtheory import quality_discrepancy
 
     results, method = {}, "certified" if certified else None
     with progress(len(rows)) as step:
         for name, row in rows.items():
-            step(f"QDisc of {pair.name}, {name}")
+            step(f"QDisc of {chosen.name}, {name}")
             with exit_on(ValueError, TypeError, ImportError):
-                results[name] = quality_discrepancy(pair, row, method=method)
-    return results
+                results[name] = quality_discrepancy(chosen, row, method=method)
+    if as_json:
+        told = [{"real": name} | vars(found) for name, found in results.items()]
+        print_json({"pair": chosen.name, "results": told})
+    else:
+        _print_discrepancies(chosen.name, results)
 
 
 def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:

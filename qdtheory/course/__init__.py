@@ -51,10 +51,8 @@ def check(exercise: str, answer: object) -> None:
 
 def hint(exercise: str, answer: object) -> str | None:
     """Say what leads on from a wrong answer that many give, or None."""
-    for mistake in EXERCISES[exercise].get("mistakes", ()):
-        try:
+    with suppress(NotAttempted):  # for some arguments the function gives nothing
+        for mistake in EXERCISES[exercise].get("mistakes", ()):
             if grader(exercise, mistake)(answer) is None:
                 return mistake["hint"]
-        except NotAttempted:  # for some arguments the function gives nothing
-            return None
     return None

@@ -2,8 +2,6 @@
 
 import ast
 import tomllib
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,21 +10,24 @@ import jax
 import numpy as np
 
 import qdtheory as qd
-from qdtheory.course import grading
-from qdtheory.course.answers import common
+from qdtheory.course import answers, grading
 
 # What is said of each exercise, in the order of the notebooks.
 TEXT = Path(__file__).with_suffix(".toml").read_text("utf-8")
 EXERCISES: dict[str, dict[str, Any]] = tomllib.loads(TEXT)
 
+# What an expression may name, beside these builtins.
+MODULES = {"jax": jax, "np": np, "product": product, "qd": qd}
+NAMES = vars(grading) | vars(answers) | MODULES
 # NumPy's own code imports in the name of its caller; an expression cannot name this.
-BUILTINS = (__import__, abs, float, int, len, map, range, tuple, zip)
+ALLOWED = (__import__, abs, float, int, len, map, range, tuple, zip)
+BUILTINS = {each.__name__: each for each in ALLOWED}
 
 
 def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grader:
     """Grade an exercise, or recognise one of its mistakes as if it were the answer."""
     entry = EXERCISES[exercise]
-    asked, names = mistake or entry, names_of(exercise)
+    asked = mistake or entry
     if "statement" in asked:
         return grading.statement(exercise, *asked["statement"])
     if "formula" in asked:
@@ -35,7 +36,7 @@ def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grad
             lambda answer: np.allclose(grading.as_formula(answer)(x), wrong(x)), ""
         )
     if "witness" in asked:
-        test = evaluated(asked["witness"], names)
+        test = evaluated(asked["witness"])
         return grading.witness(
             lambda answer: test(*example(answer, asked)), asked["requirement"]
         )
@@ -43,9 +44,9 @@ def grader(exercise: str, mistake: dict[str, Any] | None = None) -> grading.Grad
     usual = 1e-4 if mistake and "number" in asked else 1e-9
     tolerance = asked.get("tolerance", usual)
     if "number" in asked:
-        return grading.number(float(evaluated(asked["number"], names)), tolerance)
-    cases = evaluated(asked.get("cases", entry["cases"]), names)
-    return grading.function(evaluated(asked["function"], names), cases, tolerance)
+        return grading.number(float(evaluated(asked["number"])), tolerance)
+    cases = evaluated(asked.get("cases", entry["cases"]))
+    return grading.function(evaluated(asked["function"]), cases, tolerance)
 
 
 def example(answer: Any, asked: dict[str, Any]) -> tuple:
@@ -63,16 +64,8 @@ def example(answer: Any, asked: dict[str, Any]) -> tuple:
     return tuple(grading.as_distribution(part, size) for part, size in pairs)
 
 
-def names_of(exercise: str) -> dict[str, Any]:
-    """What an expression may name: a few modules, and the answers to its lecture."""
-    module = f"qdtheory.course.answers.lecture_{exercise.partition('.')[0]}"
-    own = vars(import_module(module)) if find_spec(module) else {}
-    modules = {"jax": jax, "np": np, "product": product, "qd": qd}
-    return vars(grading) | vars(common) | own | modules
-
-
-def evaluated(text: str | float | int, names: dict[str, Any]) -> Any:
-    """Value of an expression over some names, or of a number."""
+def evaluated(text: str | float | int) -> Any:
+    """Value of an expression, or of a number."""
     if not isinstance(text, str):
         return text
     tree = ast.parse(text, mode="eval")
@@ -80,6 +73,5 @@ def evaluated(text: str | float | int, names: dict[str, Any]) -> Any:
         name = getattr(node, "id", getattr(node, "attr", type(node).__name__))
         if isinstance(node, ast.NamedExpr) or name.startswith("_"):
             raise ValueError(f"{text}: {name!r} may not stand in an expression")
-    builtins = {each.__name__: each for each in BUILTINS}
     code = compile(tree, "exercises.toml", "eval")
-    return eval(code, names | {"__builtins__": builtins})
+    return eval(code, NAMES | {"__builtins__": BUILTINS})

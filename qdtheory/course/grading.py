@@ -62,12 +62,8 @@ def vote(answer: object) -> tuple[str, list[str]]:
     one = isinstance(answer, str) or not np.iterable(answer)
     parts: Any = [answer] if one else answer
     text = " ".join(part for part in parts if isinstance(part, str))
-    words, claims = CLAIM.sub(" ", text), ["".join(x) for x in CLAIM.findall(text)]
-    if first := FIRST.match(words):
-        return first[1].upper(), claims
-    letters = {*re.findall(r"\b[A-D]\b", words)} or {*re.findall(r"\b[a-d]\b", words)}
-    sure = len(letters) == 1 and not re.search(r"\bnot\b", words)
-    return letters.pop().upper() if sure else "", claims
+    first = FIRST.match(CLAIM.sub(" ", text))
+    return first[1].upper() if first else "", ["".join(x) for x in CLAIM.findall(text)]
 
 
 def digest(exercise: str, answer: str) -> str:
@@ -255,13 +251,10 @@ def as_numbers(answer: Any) -> np.ndarray:
 
 def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
     """Convert an answer to a probability vector, of this size unless it is 0."""
-    single = least_tolerance(answer, 0.0)
     try:
         if isinstance(answer, str):
             answer = map(as_number, re.split(r"[,;\s]+", answer.strip("[](){} ")))
         q = as_numbers(answer)
-        if single:  # the float32 of .1 means .1
-            q = np.float32(q).astype(str).astype(float)
     except (TypeError, ValueError):
         raise Fault("expected probabilities, a list of numbers") from None
     if size == q.size:
@@ -271,9 +264,9 @@ def as_distribution(answer: Any, size: int = 0) -> np.ndarray:
         raise Fault(f"{many}, expected {size or 'one row of'} probabilities")
     if not (q >= 0).all():
         raise Fault("a probability is negative, or no number")
-    if abs(q.sum() - 1) > max(single, 1e-9):
+    if abs(q.sum() - 1) > 1e-9:
         raise Fault(f"the sum is {q.sum():.12g}, expected 1; qd.normalize(q) divides")
-    return q / q.sum() if single else q
+    return q
 
 
 def as_formula(answer: object, letter: str = "x") -> Expression:

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from secrets import token_hex
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -68,27 +68,27 @@ def read(path: Path) -> dict[str, Any]:
 
 def executed(path: Path, mark: str) -> dict[str, Any]:
     """The notebook as its cells leave it, in whose outputs the grader leaves a mark."""
-    runner, (end, held) = Path(__file__).with_name("runner.py"), os.pipe()
+    runner = Path(__file__).with_name("runner.py")
     with TemporaryDirectory() as folder:
         target = Path(folder, "executed")
-        try:
-            subprocess.run(
-                [sys.executable, "-P", runner, path.resolve(), target],
-                env=os.environ | {MARK: mark},
-                stdin=end,  # which closes as this process ends, however it does
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=NOTEBOOK_SECONDS,
-                start_new_session=True,
-            )
-            found = json.loads(target.read_text("utf-8"))
-        except subprocess.TimeoutExpired:
-            found = f"it took more than {NOTEBOOK_SECONDS} seconds"
-        except OSError:
+        arguments = [sys.executable, "-P", runner, path.resolve(), target]
+        # Its standard input closes as this process ends, however it does.
+        with Popen(
+            arguments,
+            env=os.environ | {MARK: mark},
+            stdin=PIPE,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+        ) as process:
             found = "its process was killed"
-        finally:
-            os.close(end)
-            os.close(held)
+            try:
+                process.wait(NOTEBOOK_SECONDS)
+            except TimeoutExpired:
+                process.kill()
+                found = f"it took more than {NOTEBOOK_SECONDS} seconds"
+        if target.exists():
+            found = json.loads(target.read_text("utf-8"))
     if isinstance(found, str):
         raise Ungraded(f"did not run to its end: {found}")
     return found
@@ -110,23 +110,16 @@ def graded(book: dict[str, Any], mark: str) -> tuple[dict[str, str], list[str]]:
             source = re.sub("#.*", "", "".join(cell.get("source", "")))
             calls = CALLS.findall(source) if cell.get("cell_type") == "code" else []
             asked = [exercise for exercise in calls if exercise in EXERCISES]
-            said = (
-                x.get("data", {}).get(mark, "") if mark else "".join(x.get("text", ""))
-                for x in outputs
-            )
-            found = {
-                exercise: verdict
-                for text in said
-                for exercise, verdict in VERDICT.findall(text)
-                # A loop may have graded any of them.
-                if exercise in (EXERCISES if mark or "" in calls else asked)
-            }
+            # A loop may have graded any of them.
+            some = EXERCISES if mark or "" in calls else asked
+            texts = (x.get("data", {}) if mark else x for x in outputs)
+            said = "\n".join("".join(x.get(mark or "text", "")) for x in texts)
+            found = {x: verdict for x, verdict in VERDICT.findall(said) if x in some}
             graded = graded or bool(found)
             errors = [x for x in outputs if x.get("output_type") == "error"]
             if errors and calls:
                 missed = [x for x in asked if x not in found]
-                if not missed and "" in calls:
-                    missed = [f"cell {number}"]
+                missed = missed or [f"cell {number}"] * ("" in calls)
                 verdicts |= dict.fromkeys(missed, "stopped")
                 why = " ".join(f"{errors[0]['ename']}: {errors[0]['evalue']}".split())
                 stopped.append(f"cell {number} stopped: {why:.100}")

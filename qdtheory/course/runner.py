@@ -1,6 +1,5 @@
 """Execute a notebook in a process of its own, which a cell of the notebook may kill."""
 
-import asyncio
 import json
 import os
 import sys
@@ -16,26 +15,17 @@ CELL_SECONDS = 600
 FIRST = "--IPKernelApp.exec_lines=__import__('qdtheory.course')"
 
 
-def executed(path: Path) -> Any:
-    """The notebook as its cells leave it, each run even if one before it failed."""
-    fresh: Any = nbformat.read(path, as_version=4)
-    for cell in fresh.cells:  # an empty cell would keep what it claims to have said
-        if cell.cell_type == "code":
-            cell.outputs = []
-    client = nbclient.NotebookClient(
-        fresh,
-        timeout=CELL_SECONDS,
-        allow_errors=True,
-        kernel_name="python3",
-        extra_arguments=["--log-level=ERROR", FIRST],
-    )
-    return asyncio.run(client.async_execute(cwd=str(path.parent)))
-
-
 def main(path: Path, target: Path) -> None:
-    """Write the notebook, or what stopped it."""
+    """Write the notebook as its cells, each of which runs, leave it; or what failed."""
     try:
-        told = executed(path)
+        told: Any = nbclient.execute(
+            nbformat.read(path, as_version=4),
+            cwd=str(path.parent),
+            timeout=CELL_SECONDS,
+            allow_errors=True,
+            kernel_name="python3",
+            extra_arguments=["--log-level=ERROR", FIRST],
+        )
     except Exception as error:  # the notebook is a stranger's: anything may go wrong
         told = type(error).__name__
     target.write_text(json.dumps(told), "utf-8")
@@ -43,5 +33,6 @@ def main(path: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
+    # Beside the main thread nbclient catches no signal.
     Thread(target=main, args=map(Path, sys.argv[1:]), daemon=True).start()
-    sys.stdin.read()  # the command holds the other end: where it ends, so does this
+    os.read(0, 1)  # the command holds the other end: where it ends, so does this

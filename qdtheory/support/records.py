@@ -45,10 +45,6 @@ class Record:
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, eq=False, repr=False)(cls)
 
-    def __sizeof__(self) -> int:
-        held = (getattr(self, part.name) for part in fields(self))
-        return sum(getattr(value, "nbytes", 64) for value in held)
-
     def __repr__(self) -> str:
         shown = (
             f"{part.name}={_short(value)}"

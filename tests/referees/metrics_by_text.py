@@ -5,10 +5,11 @@ Qualities take (texts, p) and give the score of each text; diversities take (tex
 """
 
 from collections import Counter
-from functools import cache
+from difflib import SequenceMatcher
 from itertools import combinations, product
 
 import numpy as np
+from nltk import edit_distance
 
 
 def texts_of(words, length):
@@ -87,22 +88,6 @@ def cosines(texts):
     return unit @ unit.T
 
 
-@cache
-def longest_common(a, b):
-    if not a or not b:
-        return 0
-    if a[0] == b[0]:
-        return 1 + longest_common(a[1:], b[1:])
-    return max(longest_common(a[1:], b), longest_common(a, b[1:]))
-
-
-def edits(a, b):
-    if not a or not b:
-        return len(a) + len(b)
-    here = edits(a[1:], b[1:]) + (a[0] != b[0])
-    return min(here, 1 + edits(a[1:], b), 1 + edits(a, b[1:]))
-
-
 def compressed(tokens, words):
     """Plain bits over LZ78's: of each phrase the number of another, and a token."""
     seen, phrase, bits = {()}, (), 0.0
@@ -120,7 +105,8 @@ def by_pairs(texts, similarity):
 
 
 def rouge(a, b):
-    return longest_common(a, b) / len(a)
+    """Share of the longest common subsequence: by edits without substitution."""
+    return 1 - edit_distance(a, b, substitution_cost=2) / (2 * len(a))
 
 
 def common(a, b, n=1):
@@ -131,17 +117,9 @@ def common(a, b, n=1):
 
 def meteor(a, b):
     """By exact matches: mean of precision and recall, less half the cube of chunks."""
-    chunks, left, right = 0, [*a], [*b]
-    for size in range(len(a), 0, -1):  # the longest run first
-        for run in grams(a, size):
-            i = next((i for i in range(len(a)) if (*left[i : i + size],) == run), None)
-            j = next((j for j in range(len(b)) if (*right[j : j + size],) == run), None)
-            if i is not None and j is not None:
-                left[i : i + size] = ["left"] * size
-                right[j : j + size] = ["right"] * size
-                chunks += 1
-    matches = left.count("left")
-    return matches / len(a) * (1 - (chunks / max(matches, 1)) ** 3 / 2)
+    chunks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()[:-1]
+    matches = sum(chunk.size for chunk in chunks)
+    return matches / len(a) * (1 - (len(chunks) / max(matches, 1)) ** 3 / 2)
 
 
 def cider(a, b):
@@ -182,7 +160,7 @@ def mtld(text):
 
 
 def alike(a, b):
-    return 1 - edits(a, b) / len(a)
+    return 1 - edit_distance(a, b) / len(a)
 
 
 def repeated(a, b, n=2):

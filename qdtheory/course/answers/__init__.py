@@ -1,1 +1,0 @@
-"""The functions that exercises.toml names, a module a lecture; `common` serves all."""
