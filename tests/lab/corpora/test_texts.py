@@ -69,10 +69,7 @@ def prepared(texts, rule, **settings):
 def test_prepare_agrees_with_one_sentence_at_a_time(texts, often, least, rule, most):
     left, removed = prepare_slowly(texts, often, rule, least, most)
     settings = {"min_count": often, "min_length": least, "max_length": most}
-    if not left:
-        with pytest.raises(ValueError, match="no sentence is left"):
-            prepared(texts, rule, **settings)
-        return
+    assume(left)
     corpus = prepared(texts, rule, **settings)
     assert list(corpus) == left
     assert corpus.removed == removed
@@ -252,11 +249,6 @@ def sampled(p, q, size, rng):
     return [row for law in (p, q) for row in logs[:, rng.choice(len(p), size, p=law)]]
 
 
-def laws(rng, size, scale):
-    raw = np.exp(rng.normal(scale=scale, size=(2, size)))
-    return raw / raw.sum(axis=1, keepdims=True)
-
-
 def cantelli(c, mean, share):
     return mean - c - np.sqrt(share * (1 - c * c))
 
@@ -281,7 +273,9 @@ def test_the_limits_are_those_of_the_three_inequalities():
     """Cantelli's by a root search."""
     rng = np.random.default_rng(3)
     for scale in (0.3, 1, 2, 4):
-        x_p, x_q, y_p, y_q = sampled(*laws(rng, 20, scale), 300, rng)
+        raw = np.exp(rng.normal(scale=scale, size=(2, 20)))
+        laws = raw / raw.sum(axis=1, keepdims=True)
+        x_p, x_q, y_p, y_q = sampled(*laws, 300, rng)
         x_p, x_q = x_p[:200], x_q[:200]
         found = estimate_bhattacharyya(x_p, x_q, y_p, y_q, level=0.9)
         delta, lowest, highest = 0.1 / 6, [], [1]
@@ -332,17 +326,13 @@ def test_bad_input(as_a_user):
         ('set rare="unk" with it', of(max_unknown=3)),
         ("no sentence is left: Removed(rare=0, unk", of(min_length=9)),
         ("got 1 candidates and 2 references", paired, one, ["a", "b"]),
-        ("expected 1 or more, got 0", corpora.rouge, one, one, 0),
-        ('expected None or "epsilon"', paired, one, one, 4, "add"),
         *(("one", utility, [1, 2], [1], 2), ("patience", utility, [1], [1], 1, 2)),
         ("from 0 to num_samples", corpora.pass_at_k, 5, [6], 2),
         *(("one vector a", vendi, np.ones(3)), ("than 0", vendi, np.zeros((2, 2)))),
-        ("positive number", vendi, np.eye(2), -1),
         ("at least one corpus after the metric", corpora.bootstrap_interval, len),
         *(("share: expected a number", add_noise, texts, x) for x in (-0.1, 1.5, nan)),
         ("got 1 and 2; diversity", compared(candidates=["a"])),
         ("quality_range: expected a p", compared(quality_range=0.0)),
-        ("finite number, got nan", compared(diversity=lambda c: nan)),
         *(("0.2 among them", partial(noise_family, texts, shares=x)) for x in shares),
         ("no sentence has 3 tokens", corpora.highest_coverage, ["a b"], 3),
     )
@@ -486,15 +476,13 @@ def test_the_floor_is_the_sampling_error_that_the_family_shares_with_r(estimator
 def test_a_chord_of_the_curve_hides_quality(share):
     """The exact curve of noise is a parabola in the plane, and concave."""
     p, u = np.random.default_rng(0).dirichlet(np.full(16, 0.3)), np.full(16, 1 / 16)
-    quality, diversity = [], []
-    for q in (p + e * (u - p) for e in (0.0, share, 0.2)):
-        quality.append(float(qd.coverage_rate(q, p)))
-        diversity.append(float(qd.negative_repetition_rate(q)))
+    laws = [p + e * (u - p) for e in (0.0, share, 0.2)]
+    quality = [float(qd.coverage_rate(q, p)) for q in laws]
+    diversity = [float(qd.negative_repetition_rate(q)) for q in laws]
     on_chord = np.interp(diversity[1], diversity[::2], quality[::2])
     # U falls by e D and V rises by (2 e - e^2) D, with D = CND(u, p).
     expected = share * (0.2 - share) / 1.8 * float(qd.cnd(u, p))
     assert quality[1] - on_chord == approx(expected, rel=1e-6)
-    # U falls by e D and V rises by (2 e - e^2) D, with D = CND(u, p).
 
 
 # -- reviews, by NLTK and by counting ------------------------------------------------

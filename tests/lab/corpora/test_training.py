@@ -23,19 +23,19 @@ approx = pytest.approx
 SMALL = {"embedding_size": 5, "hidden_size": 6, "batch_size": 8}
 
 
-def some_corpus(seed=0, sentences=60, words=4, longest=20):
+def some_corpus(seed=0, sentences=60, longest=20):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, longest + 1, size=sentences)
     lengths[0] = longest
-    return as_corpus([rng.integers(words, size=n).tolist() for n in lengths])
+    return as_corpus([rng.integers(4, size=n).tolist() for n in lengths])
 
 
 CORPUS = some_corpus()
 
 
-def random_model(seed, words=4):
-    sizes = words + 1, 5, 6, 1.0
-    return qd.LSTMLanguageModel.random(jax.random.key(seed), *sizes, end_token=words)
+def random_model(seed):
+    key = jax.random.key(seed)
+    return qd.LSTMLanguageModel.random(key, 5, 5, 6, 1.0, end_token=4)
 
 
 def predicted(table):
@@ -55,13 +55,12 @@ def same(a, b):
 # -- the loss ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("more", [0, 3])
-def test_tables_hold_the_sentences(more):
+def test_tables_hold_the_sentences():
     corpus = some_corpus(1, sentences=7, longest=6)
-    table, names = to_table(corpus, 6 + more), corpus.vocabulary
+    table, names = to_table(corpus, 9), corpus.vocabulary
     for row, sentence in zip(table.tolist(), corpus, strict=True):
         ids = [*map(names.index, sentence)]
-        assert row == ids + [-1] * (6 + more - len(ids))
+        assert row == ids + [-1] * (9 - len(ids))
     assert list(from_table(table, names)) == list(corpus)
     refused(("a sentence has 6 tokens, more than 5", to_table, corpus, 5))
 
@@ -133,34 +132,19 @@ def test_reports_come_every_so_many_steps():
 # -- checkpoints ---------------------------------------------------------------------
 
 
-class Stopped(Exception):
-    pass
-
-
 OPTIONS = SMALL | {"epochs": 3, "every": 4}
 
 
-def steps_of(file, stop=None):
-    """Train with a checkpoint, up to a step: the model, and the steps reported."""
-    steps = []
-
-    def report(progress):
-        steps.append(progress.step)
-        if stop and progress.step >= stop:
-            raise Stopped
-
-    return train(CORPUS, **OPTIONS, checkpoint=file, report=report), steps
-
-
-@pytest.fixture(scope="module")
-def whole():
-    """What an unbroken training ends with."""
-    return train(CORPUS, **OPTIONS)
+def steps_of(file):
+    """Train with a checkpoint: the model, and the steps reported."""
+    found = []
+    model = train(CORPUS, **OPTIONS, checkpoint=file, report=found.append)
+    return model, [progress.step for progress in found]
 
 
 @pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, moment):
+def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, moment):
     """The second is written by half, or not yet in its place; the first is whole."""
     file, wanted, calls = tmp_path / "model.npz", getattr(os, moment), []
 
@@ -170,22 +154,20 @@ def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, whole, momen
             return wanted(*arguments)
         if moment == "fsync":
             os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
-        raise Stopped
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(os, moment, killed)
-        with pytest.raises(Stopped):
+        with pytest.raises(KeyboardInterrupt):
             steps_of(file)
-    resumed, steps = steps_of(file)
+    whole, (resumed, steps) = train(CORPUS, **OPTIONS), steps_of(file)
     assert steps[0] == 8
     again, none = steps_of(file)  # nothing is left to train
     assert (same(resumed, whole), same(again, whole), none) == (True, True, [])
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_a_checkpoint_that_is_broken_or_of_another_training_is_refused_and_kept(
-    tmp_path,
-):
+def test_a_broken_or_another_checkpoint_is_refused_and_kept(tmp_path):
     file, nowhere = tmp_path / "model.npz", tmp_path / "no" / "model.npz"
 
     def resume(epochs=2, corpus=CORPUS, **change):

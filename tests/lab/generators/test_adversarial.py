@@ -209,19 +209,6 @@ def test_the_mean_of_batches_is_the_exact_step(objective, m, exact):
     assert_allclose(found, step(exact), atol=error)
 
 
-def test_sampled_steps_scatter_around_the_exact_one():
-    sampled, p = gen.Sampled(SeqGAN(), 4), jnp.asarray(P)
-
-    def one(state, _):
-        ascent, state = sampled.ascent(state, MODEL, SPACE, p)
-        return state, ascent.logits.ravel()
-
-    start = sampled.start(MODEL, SPACE, p)
-    steps = np.asarray(jax.lax.scan(one, start, length=20_000)[1])
-    error = steps.std(axis=0) / np.sqrt(len(steps))
-    assert (np.abs(steps.mean(axis=0) - step(SeqGAN())) <= 4.5 * error).all()
-
-
 VAE = gen.Autoencoder.random(jax.random.key(1), SPACE, gen.circle_grid(32), 0.5)
 ATOMS = gen.AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
 
@@ -234,9 +221,7 @@ ATOMS = gen.AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
         *((gen.MatchedCodes(), VAE, False), (gen.ContinuousWGAN(), ATOMS, False)),
     ],
 )
-def test_batches_of_real_texts_are_unbiased_where_p_enters_linearly(
-    objective, model, linear
-):
+def test_batches_of_real_texts_are_unbiased_if_linear(objective, model, linear):
     """All batches of two listed; a step of `Sampled` is one of them."""
     texts, chances = batches(P, 2)
     shares = jnp.asarray(np.vstack([np.eye(8)[texts].mean(axis=1), P]))
@@ -413,42 +398,28 @@ def test_w1_is_the_transport_between_all_pairs_of_texts(ground):
         cost, ends = distances(space, ground), np.eye(space.num_texts)[[0, -1]]
         for q, p in (*draws(space, 3), ends):
             coupled = gen.optimal_transport(cost, q, p)
+            plan, u, v, value = map(np.asarray, jax.tree.leaves(coupled))
+            assert plan.min() >= 0
+            assert_allclose(plan.sum(axis=1), q, atol=1e-14)
+            assert_allclose(plan.sum(axis=0), p, atol=1e-14)
+            assert (u[:, None] + v <= cost + 1e-14).all()
+            assert value == approx((plan * cost).sum(), abs=1e-14)
             found = float(gen.wasserstein_distance(q, p, space, ground))
-            assert found == approx(float(coupled.value), abs=1e-8)
+            assert (value, q @ u + p @ v) == approx((found, found), abs=1e-8)
             critic = np.asarray(gen.wasserstein_critic(q, p, space, ground))
             assert (critic[:, None] - critic <= cost + 1e-12).all()
-            assert critic @ (p - q) == approx(found, abs=1e-12)
 
 
-@pytest.mark.parametrize(("sources", "targets"), [(1, 4), (4, 1), (7, 9)])
-def test_the_plan_is_feasible_and_the_potentials_support_it(sources, targets):
-    rng = np.random.default_rng(1)
-    cost = rng.normal(size=(sources, targets))
-    a, b = (rng.dirichlet(np.full(n, 0.4)) for n in (sources, targets))
-    found = gen.optimal_transport(cost, a, b)
-    u, v, plan = found.source_potential, found.target_potential, np.asarray(found.plan)
-    assert plan.min() >= 0
-    assert_allclose(plan.sum(axis=1), a, atol=1e-14)
-    assert_allclose(plan.sum(axis=0), b, atol=1e-14)
-    assert (u[:, None] + v <= cost + 1e-14).all()
-    assert float(found.value) == approx((plan * cost).sum(), abs=1e-14)
-    assert float(found.value) == approx(float(a @ u + b @ v), abs=1e-8)
-
-
-def test_derivatives_are_the_plan_and_the_potentials():
+def test_the_derivative_is_the_potential():
     rng = np.random.default_rng(4)
-    cost, mass, b = rng.random((4, 5)), rng.normal(size=4), rng.dirichlet(np.ones(5))
+    cost, b, (mass, way) = rng.random((4, 5)), np.full(5, 0.2), rng.normal(size=(2, 4))
 
     @jax.jit
-    def value(cost, logits):
+    def value(logits):
         return gen.optimal_transport(cost, jax.nn.softmax(logits), b).value
 
-    slopes = jax.grad(value, argnums=(0, 1))(cost, mass)
-    ways = rng.normal(size=(4, 5)), rng.normal(size=4)
-    for slope, step in zip(slopes, ((ways[0], 0), (0, ways[1]))):
-        ends = [value(cost + s * step[0], mass + s * step[1]) for s in (1e-6, -1e-6)]
-        found = float((slope * (step[0] + step[1])).sum())
-        assert found == approx(float(ends[0] - ends[1]) / 2e-6, rel=1e-6)
+    up, down = (float(value(mass + s * way)) for s in (1e-6, -1e-6))
+    assert float(jax.grad(value)(mass) @ way) == approx((up - down) / 2e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize(("q", "p"), draws(PAIRS, 2, seed=6))
@@ -591,14 +562,11 @@ def test_adversaries_and_transport_refuse_bad_input(as_a_user):
         ("Hamming's distance is for texts of one length", w1, mixed, mixed, MIXED),
         ("solved on the prefix tree only", critic),
         ("got shape (9, 8)", solved, ones[:, :8], q, q),
-        ("a must sum to 1", solved, ones, 2 * q, q),
         ("cost must be finite", solved, ones * np.inf, q, q),
         ("shape (3, 3), the space texts of", MODELS["table"].probabilities, NINE),
-        ("must be at least 1, got 0", MaliGAN, 0),
         ("lag must lie in [0, 1), got 1.0", partial(SeqGAN, lag=1.0)),
         ("variant must be one of leak, noleak, mixed, got 'both'", leaky, "both"),
         ("here, the space over 3", leaks, qd.TextSpace(3, 2)),
-        ("a LeakyLSTM is for texts of one", leaks, qd.TextSpace(2, (1, 2))),
     )
     words, other = "has atoms(space), such as AtomTable", LogitTable(np.zeros(27))
     call = gen.train, gen.ContinuousWGAN(), other, TRIPLES, ORACLE, 1

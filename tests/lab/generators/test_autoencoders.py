@@ -102,10 +102,8 @@ def test_noise_on_the_circle_is_kept_and_elsewhere_learned():
 
 
 @pytest.mark.claim("N23.2")
-@pytest.mark.parametrize(
-    ("grid", "sigma"), [(normal_grid(161), 0.15), (gen.gauss_hermite_grid(41), 0.9)]
-)
-def test_posteriors_and_the_prior_integrate_as_scipy(grid, sigma):
+def test_posteriors_and_the_prior_integrate_as_scipy():
+    grid, sigma = gen.gauss_hermite_grid(41), 0.9
     for code in (-1.2, 0.3):
         expected = norm(code, sigma).expect(np.sin, lb=-9, ub=9, epsabs=1e-13)
         q = np.exp(gen.log_posterior(grid, np.array([[code]]), np.array([[sigma]])))[0]
@@ -363,7 +361,6 @@ def test_bad_input(as_a_user):
         ("codes without noise are", draw(grid, None).log_posterior),
         ("weight must be finite and at least 0,", Elbo, -1.0),
         ("underflow beyond 350 nodes, got 400", gen.gauss_hermite_grid, 400),
-        ("is for texts of one length, g", draw, grid, 0.5, 0, qd.TextSpace(2, (1, 2))),
         ("to enumerate: its table of prefix", draw, grid, 0.5, 0, qd.TextSpace(2, 22)),
         ("has 8 codes and 28 outputs, the sp", draw(grid).probabilities, SHORT),
         ("the grid is too coarse: the marginal kl changes by", report(coarse)),
@@ -373,7 +370,6 @@ def test_bad_input(as_a_user):
         ("without a learned one", trained(gen.MatchedCodes(), LINE, **learned)),
         ("an ARAE has a learned prior", trained(moved, LINE, None)),
         ("where transport is sorting", trained(moved, CIRCLE, None, **learned)),
-        ("[1, 4]", gen.reconstruct, MODEL, LONG, P16, 5),
     )
     words, other = "must be an Autoencoder, got LogitTable", gen.LogitTable(np.zeros(8))
     refused((words, train, Elbo(), other, SPACE, P, 1), error=TypeError)

@@ -2,25 +2,18 @@
 
 from collections import Counter
 from importlib import import_module
-from itertools import pairwise, product
+from itertools import product
 from math import ceil, log2
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flint import fmpz_mat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import corpora, metrics
-from lab.metrics.frechet import gaussian_distance
 from lab.metrics.since_2020 import compression_table
-from models import (
-    draw,
-    oracle,
-    random_distribution,
-    sentences,
-)
+from models import draw, oracle, random_distribution, sentences
 from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
 from referees.nltk_bleu import nltk_scores
@@ -107,7 +100,6 @@ def test_pooled_bleu_of_one_candidate_is_expected_bleu(smoothing):
         assert_allclose(one, exact, rtol=0, atol=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore:\\s*The hypothesis contains 0 counts")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 def test_monte_carlo_is_the_mean_of_nltks_scores(smoothing):
     rng, words = np.random.default_rng(8), lambda text: text[text >= 0].tolist()
@@ -151,15 +143,10 @@ def test_subsequences_and_edits_are_those_of_the_recursion(size):
 
 
 def negative_directions(kernel):
-    """By the exact characteristic polynomial's signs, on the basis e_i - e_N."""
-    whole = np.rint(kernel * 12).astype(int)
-    assert np.abs(whole - 12 * kernel).max() < 1e-12
-    last = whole[-1]
-    rows = whole[:-1, :-1] - last[:-1] - whole[:-1, -1:] + last[-1]
-    coefficients = fmpz_mat(rows.tolist()).charpoly().coeffs()
-    # Descartes: exact for a polynomial whose roots are all real.
-    signs = [c * (-1) ** k > 0 for k, c in enumerate(coefficients) if c]
-    return sum(a != b for a, b in pairwise(signs))
+    """By the eigenvalues of twelve times the kernel, on the basis e_i - e_N."""
+    last = 12 * kernel[-1]  # whole numbers
+    rows = 12 * kernel[:-1, :-1] - last[:-1] - 12 * kernel[:-1, -1:] + last[-1]
+    return np.count_nonzero(np.linalg.eigvalsh(rows) < -1e-9)
 
 
 @pytest.mark.claim("N25.13", "N25.15")
@@ -184,30 +171,24 @@ def cosine_kernel(seed, size, rank):
 KERNELS = [cosine_kernel(0, 7, 3), cosine_kernel(1, 6, 9), np.eye(5), np.ones((4, 4))]
 
 
-def weights(seed, size):
-    return np.random.default_rng(seed).dirichlet(np.ones(size))
-
-
 @pytest.mark.claim("N25.8")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_vendi_is_the_entropy_of_the_weighted_kernel(kernel):
     # Friedman and Dieng take the N by N matrix with entries K_ij root(q_i q_j).
-    q = weights(0, len(kernel))
+    q = draw(0, len(kernel))
     values = np.linalg.eigvalsh(np.sqrt(q)[:, None] * kernel * np.sqrt(q))
     values = values[values > 1e-13]
     expected = {x: (values**x).sum() ** (1 / (1 - x)) for x in (0.5, 2, 3.5)}
     expected |= {1: np.exp(-values @ np.log(values)), np.inf: 1 / values.max()}
     for order, value in expected.items():
         assert metrics.vendi_score(q, kernel, order) == approx(value, rel=1e-9)
-    found = metrics.vendi_score(np.array([0.5, 0.5, 0, 0, 0]), np.eye(5))
-    assert float(found) == approx(2, abs=1e-12)
 
 
 @pytest.mark.claim("N25.10")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_relative_entropy_equals_scipys_logarithms(kernel):
     features = features_of(kernel)
-    q, p = weights(2, len(kernel)), weights(3, len(kernel))
+    q, p = draw(2, len(kernel)), draw(3, len(kernel))
     model, real = (np.asarray(density_matrix(x, features)) for x in (q, p))
     expected = np.trace(model @ (logm(model) - logm(real)))
     found = float(metrics.quantum_relative_entropy(q, p, kernel))
@@ -294,14 +275,13 @@ frontier = jax.jit(metrics.divergence_frontier)
 integral = jax.jit(metrics.frontier_integral)
 mauve = jax.jit(metrics.mauve, static_argnames="num_points")
 prd = jax.jit(metrics.precision_recall_distributions, static_argnums=2)
-few_examples = settings(max_examples=15)
-SEEDS = st.integers(0, 2**16)
 
 
 @st.composite
 def pairs(draw):
     size, zeros = draw(st.sampled_from([3, 40])), st.sampled_from([0.0, 0.4])
-    return tuple(random_distribution(size, draw(SEEDS), draw(zeros)) for _ in "qp")
+    seeds = st.integers(0, 2**16)
+    return tuple(random_distribution(size, draw(seeds), draw(zeros)) for _ in "qp")
 
 
 # -- MAUVE and PRD -------------------------------------------------------------------
@@ -318,7 +298,7 @@ mauves_curve = mauve_text.get_divergence_curve_for_multinomials
 
 
 @given(pairs())
-@few_examples
+@settings(max_examples=15)
 def test_agree_with_mauve_text(qp):
     q, p = qp
     curve = mauves_curve(p, q, WEIGHTS, 5)
@@ -347,7 +327,7 @@ def test_small_samples_of_a_sharper_model_are_often_ahead(size, least, most):
 
 @pytest.mark.claim("N13.17")
 @given(pairs())
-@few_examples
+@settings(max_examples=15)
 def test_prd_is_the_algorithm_of_the_paper(qp):
     q, p = qp
     slopes = np.tan(np.linspace(1e-10, np.pi / 2 - 1e-10, 41))
@@ -387,10 +367,7 @@ def test_omitting_and_inventing_look_alike(share):
     for metric in (metrics.mauve, metrics.frontier_integral, *distances):
         one, other = (float(metric(q, real)) for q in (omits, invents))
         assert one == approx(other, rel=1e-12)
-    for curve, at in (
-        (metrics.divergence_frontier, np.linspace(0.1, 0.9, 9)),
-        (metrics.precision_recall_distributions, 21),
-    ):
+    for curve, at in ((frontier, WEIGHTS), (prd, 21)):
         one, other = (curve(q, real, at) for q in (omits, invents))
         assert_allclose(one, other[::-1, ::-1], rtol=1e-12, atol=1e-14)
 
@@ -400,15 +377,8 @@ def test_omitting_and_inventing_look_alike(share):
 
 def random_world(seed, texts, features):
     """Two distributions with some zeros, and a feature map."""
-    rng = np.random.default_rng(seed)
-    weights = rng.exponential(size=(2, texts)) * (rng.random((2, texts)) < 0.8)
-    weights[:, 0] += 0.1
-    return *(w / w.sum() for w in weights), rng.normal(size=(texts, features))
-
-
-def by_matrix_root(m1, c1, m2, c2):
-    """Equation 2 as it is printed, squared."""
-    return np.sum((m1 - m2) ** 2) + np.trace(c1 + c2 - 2 * sqrtm(c1 @ c2)).real
+    q, p = (random_distribution(texts, x, 0.2) for x in (seed, seed + 100))
+    return q, p, np.random.default_rng(seed).normal(size=(texts, features))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -417,25 +387,15 @@ def test_frechet_equals_the_printed_formula_where_covariances_are_regular(seed):
     a, b = features[:25] + 1, features[25:]
     by_laws = [(x @ features, np.cov(features.T, aweights=x, ddof=0)) for x in (q, p)]
     by_samples = [(x.mean(axis=0), np.cov(x.T)) for x in (a, b)]
-    for distance, given_, (one, other) in (
+    for distance, given_, ((m1, c1), (m2, c2)) in (
         (metrics.frechet_distance, (q, p, features), by_laws),
         (corpora.frechet_distance, (a, b), by_samples),
     ):
         found = float(distance(*given_, squared=True))
-        # Conditions below 1e3 cost sqrtm a few digits of 16.
-        assert found == approx(by_matrix_root(*one, *other), rel=1e-9)
+        # Equation 2, squared; conditions below 1e3 cost sqrtm a few digits of 16.
+        spread = np.trace(c1 + c2 - 2 * sqrtm(c1 @ c2)).real
+        assert found == approx(np.sum((m1 - m2) ** 2) + spread, rel=1e-9)
         assert float(distance(*given_)) ** 2 == approx(found, rel=1e-14)
-
-
-@pytest.mark.parametrize("rank", [1, 3, 8])
-def test_commuting_covariances_differ_as_their_roots(rank):
-    rng, zero = np.random.default_rng(rank), np.zeros(8)
-    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    # Standard deviations 0 too: the covariances are singular for ranks 1 and 3.
-    a, b = (np.where(np.arange(8) < rank, rng.exponential(size=8), 0) for _ in "ab")
-    one, other = ((axes.T * x**2) @ axes for x in (a, b))
-    found = gaussian_distance(zero, one, zero, other)
-    assert found == approx(np.linalg.norm(a - b), abs=1e-12)
 
 
 def test_frechet_loses_no_digits_near_zero():
@@ -469,7 +429,6 @@ def test_metrics_refuse_bad_input(as_a_user):
     distance, of_samples = metrics.frechet_distance, corpora.frechet_distance
     text = "be real numbers, got dtype <U1"
     refused(
-        ("k must be at least 1", metrics.distinct_k, Q, 0),
         ("utilities must have 4 entries", metrics.utility_k, Q, [1.0], 2),
         ("too many to compress", compression_table, qd.TextSpace(4, 3), 4),
         ("texts of one length", metrics.ngram_kernel, qd.TextSpace(2, (1, 2)), 1),
@@ -480,12 +439,9 @@ def test_metrics_refuse_bad_input(as_a_user):
         ("(3, 2) and (2, 1, 2)", by_draws, texts, others[:2]),
         ("at least 2 draws, got 1", by_draws, texts[:1], others[:1]),
         ("no text may be empty", by_draws, texts - 1, others),
-        ("scaling must be positive and finite, got 0", metrics.mauve, half, half, 0),
         ("of the 2 texts, got shape (3, 2)", distance, half, half, ones((3, 2))),
         ("features must be a matrix", of_samples, ones(5), two),
-        ("q must sum to 1", distance, 2 * half, half, two),
         ("as many features of candidates as of", of_samples, two, ones((5, 4))),
         ("reference_features: a covariance needs", of_samples, two, two[:1]),
-        ("finite, got inf", of_samples, two, two * np.inf),
     )
     refused((text, distance, half, half, [["a"], ["b"]]), error=TypeError)

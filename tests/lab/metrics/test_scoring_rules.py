@@ -44,7 +44,6 @@ def groups_in_four(q):
 
 DIVERSITIES = entropy, repetition, tsallis, group_entropy, spherical, groups_in_four
 EACH = pytest.mark.parametrize("diversity", DIVERSITIES)
-PAIR = qd.compatible_quality(repetition)
 
 
 def interior(rng, size=N, count=None):
@@ -266,11 +265,10 @@ def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
 
 
 def test_bad_input(as_a_user):
-    p, half, local = np.full(4, 0.25), np.ones(2) / 2, local_discrepancy
+    p, half = np.full(4, 0.25), np.ones(2) / 2
     flat = qd.ConcavePair(lambda p: p, lambda q: qd.functions.SE(q[:2]).sum())
     refused(
-        ("positive everywhere", local, PAIR, np.array([1.0, 0.0])),
-        ("must be negative definite", local, flat, p),
+        ("must be negative definite", local_discrepancy, flat, p),
         ("q must have 2 entries, got 4", bregman_divergence, repetition, p, half),
     )
     words = "diversity must be a function"
