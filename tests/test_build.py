@@ -109,19 +109,6 @@ def test_rounding_leaves_the_file_untouched(built, capsys):
     assert capsys.readouterr().out.count("unchanged") == 2
 
 
-@pytest.mark.slow
-def test_check_names_the_falsified_cell_and_build_repairs_it(built, capsys):
-    path = built / "01_count.ipynb"
-    falsified = path.read_text().replace("0.33333", "0.33433")
-    path.write_text(falsified)
-    assert run(built, "--check") == 1
-    assert path.read_text() == falsified
-    assert "cell 3: number 0.33433" in capsys.readouterr().out
-    assert run(built, "src/01_count.md") == 0
-    assert "0.333333" in path.read_text()
-    assert run(built, "--check", "01_count") == 0
-
-
 # --- comparison -----------------------------------------------------------------
 
 
@@ -220,11 +207,8 @@ def test_an_edited_part_of_a_cell_is_a_difference(book, number, part, change, me
         ("x = 1.00000", "x = 1.0202", False, False),
         ("gap 2.2e-16", "gap -9.9e-9", True, True),
         ("[1. 2.]", "[1. 2.00001]", True, True),
-        ("a   1.5\n", "a 1.5", True, True),
         ("gap 2.2e-16", "gap 1.1e-8", False, False),
         ("0 of them", "2.2e-16 of them", True, True),
-        ("gap 3.1e-07 <= 1e-6", "gap 1.1e-06 <= 1e-6", False, False),
-        ("gap 0.0e+00 <= 1e-6", "gap 9.9e-07 <= 1e-6", True, True),
         ("U 0.31 <= 0.32", "U 0.30 <= 0.32", False, False),
         ("46656 texts.", "46657 texts.", False, True),
         ("T2.1 holds", "T2.2 holds", False, False),
@@ -327,7 +311,6 @@ def test_the_kernel_finds_this_interpreters_commands_and_the_notebooks_folder(pr
     ("name", "old", "new", "status"),
     [
         (READ, "# 1", "# 2", 0),
-        (READ, "x", "if 1:\n  x", 0),
         ("notebooks/data/used.csv", "1", "2", 0),
         (SOURCE_NAME, "import used", "import used  # here", 1),
         (BOOK, "'1", "'2", 1),
@@ -335,7 +318,6 @@ def test_the_kernel_finds_this_interpreters_commands_and_the_notebooks_folder(pr
         (READ, "# one", "# two", None),
         ("qdtheory/unused.py", "1", "2", None),
         ("qdtheory/used.pyi", "str", "int", None),
-        ("notebooks/data/unused.csv", "1", "2", None),
     ],
 )
 def test_what_was_read_makes_a_notebook_stale_but_for_words(
@@ -363,6 +345,7 @@ def test_only_a_build_that_went_well_is_recorded(project, capsys):
     kept = record.read_bytes()
     table.write_text("2\n")
     assert run(project, "--check") == 1
+    assert "cell 2: " in capsys.readouterr().out
     table.unlink()
     assert run(project) == 1
     assert record.read_bytes() == kept

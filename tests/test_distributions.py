@@ -231,24 +231,16 @@ def test_what_computes_exactly_does_so_in_64_bits_and_all_else_as_before():
 
 # --- Divergences, against values of others --------------------------------------------
 def renyi(order):
-    def divergence(a, b):
-        return renyi_divergence(a, b, order)
-
-    divergence.__name__ = f"renyi_{order}"
-    return divergence
-
-
-def lost_mauve(a, b):
-    return 1 - mauve(a, b)
+    return lambda a, b: renyi_divergence(a, b, order)
 
 
 RENYI = [renyi(0.5), renyi(3)]
 SYMMETRIC = [
     *(RENYI[0], jeffreys_divergence, qd.jensen_shannon_divergence, total_variation),
-    *(hellinger_distance, bhattacharyya_distance, frontier_integral, lost_mauve),
+    *(hellinger_distance, bhattacharyya_distance, frontier_integral),
+    lambda a, b: 1 - mauve(a, b),
 ]
 DIVERGENCES = [qd.kl_divergence, RENYI[1], *SYMMETRIC]
-by_name = pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda d: d.__name__)
 
 
 @st.composite
@@ -327,17 +319,11 @@ FAR = np.array([0.5, 0.5]), np.array([1e-300, 1.0])
 @pytest.mark.parametrize(
     ("divergence", "a", "b", "value"),
     [
-        *((d, A, B, np.inf) for d in (qd.kl_divergence, qd.cross_entropy, *RENYI)),
-        *((d, A, B, np.inf) for d in (jeffreys_divergence, bhattacharyya_distance)),
-        *((d, A, B, 1) for d in (total_variation, hellinger_distance)),
-        (qd.jensen_shannon_divergence, A, B, LOG2),
+        *((d, A, B, np.inf) for d in RENYI),
         (frontier_integral, A, B, 1),
         # Zeros of the first cost nothing, those of the second below order 1.
-        *((d, A, C, LOG2) for d in (qd.kl_divergence, *RENYI)),
-        (qd.cross_entropy, A, C, 2 * LOG2),
-        *((d, C, A, np.inf) for d in (qd.kl_divergence, qd.cross_entropy, RENYI[1])),
-        *((jeffreys_divergence, *x, np.inf) for x in ((A, C), (C, A))),
-        (RENYI[0], C, A, LOG2),
+        *((d, A, C, LOG2) for d in RENYI),
+        *((RENYI[0], C, A, LOG2), (RENYI[1], C, A, np.inf)),
         # a^r b^(1-r) is about 10^2700 here; its logarithm is not.
         (renyi(10), *FAR, (10 * np.log(0.5) - 9 * np.log(1e-300)) / 9),
     ],
@@ -371,7 +357,7 @@ def test_renyi_grows_with_its_order_from_the_bhattacharyya_distance(ab):
     assert values[2] == float(qd.kl_divergence(*ab))
 
 
-@by_name
+@pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_compiled_in_batches_and_differentiated(divergence):
     a, b = (
         np.stack([random_distribution(5, seed + i, 0.4) for seed in range(4)])

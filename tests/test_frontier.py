@@ -244,19 +244,6 @@ def test_scores_are_tied_by_their_rounding_in_any_unit(unit):
     np.testing.assert_allclose(gaps, unit * np.array([0, 0, 2]))
 
 
-def test_kkt_alone_proves_nothing_without_concavity(as_a_user):
-    pair, uniform = qd.pairs.single_token_bleu_pair(1, 1000), np.full(64, 1 / 64)
-    collapsed = np.full(64, (1 - 0.937) / 63)
-    collapsed[0] = 0.937
-    # Over reference counts instead of the closed form of g.
-    for q in (uniform, collapsed):
-        direct = -(q * (1 - (1 - q) ** 1000)).sum()
-        assert float(pair.diversity(q)) == pytest.approx(direct, abs=1e-12)
-    assert pair.diversity(collapsed) > pair.diversity(uniform) + 0.02
-    with pytest.raises(ValueError, match="strictly concave"):
-        qd.pareto_optimum(pair, uniform, -1.0)
-
-
 @pytest.mark.claim("E5.2")
 @given(weights=st.lists(st.integers(1, 9), min_size=3, max_size=5))
 def test_the_inverse_of_g_is_not_the_maximiser(weights):
@@ -442,13 +429,11 @@ def test_a_frontier_is_drawn_without_its_points_of_infinite_quality(ax):
     assert line.get_label() == "LL-SE"
 
 
-def test_the_plane_has_the_star_in_the_middle_and_the_frontier_at_two_corners(ax):
+def test_the_plane_has_the_star_in_the_middle(ax):
     curve = qd.pareto_frontier(qd.LL_NRR, P)
     plotting.plot_plane(qd.LL_NRR, P, curve, width=0.1, ax=ax)
-    line, star = ax.lines
+    _, star = ax.lines
     u, v = float(qd.LL_NRR.quality(P, P)), float(qd.LL_NRR.diversity(P))
     assert (star.get_xdata(), star.get_ydata()) == (u, v)
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    left, right = ax.get_xlim()
     assert (left + right) / 2 == pytest.approx(u, abs=1e-12)
-    assert np.interp(left, *line.get_data()) == pytest.approx(high, abs=1e-12)
-    assert np.interp(right, *line.get_data()) == pytest.approx(low, abs=1e-12)

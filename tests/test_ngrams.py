@@ -465,16 +465,12 @@ def test_the_expected_plug_in_cnd_still_falls_at_p(seed):
     np.testing.assert_allclose(rise / 0.002, slope, rtol=1e-4)
 
 
-def held_by(space, n):
-    return [frozenset(row) for row in space.ngrams(n).tolist()]
-
-
 @pytest.mark.claim("N9.17", "N9.18")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3), (3, 8)])
 def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
     q, p = draw(7, space.num_texts), draw(8, space.num_texts)
-    held = held_by(space, n)
+    held = [frozenset(row) for row in space.ngrams(n).tolist()]
     ours, theirs = seen_sets(q, s, held), seen_sets(p, r, held)
     finite = sum(
         chance * sum(x for x, grams in zip(q, held, strict=True) if grams <= seen) ** s

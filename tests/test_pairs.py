@@ -28,9 +28,13 @@ SCORED.remove("tokens")  # over texts of two lengths U is not linear in Q
 
 # --- What every pair keeps ------------------------------------------------------------
 @pytest.mark.parametrize("name", PAIRS)
-def test_metrics_are_their_definition_posed_at_p_or_not(name):
-    pair, _, quality, diversity = PAIRS[name]
-    problem = pose(pair, P)
+def test_metrics_are_their_definition_posed_at_p_or_not_and_of_one_form(name):
+    pair, kind, quality, diversity = PAIRS[name]
+    problem, form = pose(pair, P), form_of(pair)
+    assert isinstance(pair, qd.Pair)
+    assert type(form) is kind
+    assert form.pair is pair
+    assert (form.g is not None) == (kind is forms.Separable)
     assert problem.real_quality == pytest.approx(quality(P, P), abs=1e-12)
     assert problem.real_diversity == pytest.approx(diversity(P), abs=1e-12)
     for q in MODELS:
@@ -77,24 +81,10 @@ def test_where_texts_have_scores_quality_is_linear_in_the_model(name):
         assert problem.gain(q) == pytest.approx(gain, abs=1e-14)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_every_pair_has_one_form(name):
-    pair, kind, *_ = PAIRS[name]
-    form = form_of(pair)
-    assert isinstance(pair, qd.Pair)
-    assert type(form) is kind
-    assert form.pair is pair
-    assert (form.g is not None) == (kind is forms.Separable)
-
-
-def test_bleu_of_whole_texts_is_a_sum_over_texts():
+def test_bleu_of_whole_texts_is_a_sum_over_texts_unless_smoothed():
     for smoothing, kind in ((None, forms.Separable), ("epsilon", forms.Bleu)):
         pair = qd.BleuPair(qd.TextSpace(2, 2), 2, 3, 4, smoothing)
-        form = form_of(pair)
-        assert type(form) is kind
-        for q, p in np.random.default_rng(0).dirichlet(np.ones(4), (3, 2)):
-            np.testing.assert_allclose(form.scores(p), pair.text_quality(p), atol=1e-14)
-            np.testing.assert_allclose(form.diversity(q), pair.diversity(q), atol=1e-14)
+        assert type(form_of(pair)) is kind
 
 
 def test_a_score_of_minus_infinity_counts_only_where_q_has_mass():
@@ -157,12 +147,8 @@ def test_a_kernel_score_is_quality_and_half_of_diversity(theirs, points, kernel,
 
 @pytest.mark.claim("N16.30")
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize(
-    ("theirs", "kernel"),
-    [(scoringrules.es_ensemble, -APART), (scoringrules.gksmv_ensemble, GAUSSIAN)],
-    ids=["energy score", "Gaussian kernel score"],
-)
-def test_the_fair_score_is_that_of_the_law(theirs, kernel, size):
+def test_the_fair_score_is_that_of_the_law(size):
+    theirs, kernel = scoringrules.gksmv_ensemble, GAUSSIAN
     q, p = np.random.default_rng(2).dirichlet(np.ones(7), 2)
     samples = np.array(list(product(range(7), repeat=size)))
     chance, drawn = q[samples].prod(axis=1), PLACES[samples]
@@ -246,18 +232,14 @@ def test_bleu_is_an_inner_product_at_the_lowest_and_the_highest_order_only(lengt
             assert kernel_criterion(kernel).all_dominated
 
 
-def periodic(word, length, starts):
-    """Texts of a length that start at some positions of a periodic sequence."""
-    return [(word * length)[s : s + length] for s in starts]
-
-
 @pytest.mark.claim("N25.23")
 @pytest.mark.parametrize(("order", "length"), [(2, 3), (2, 7), (3, 4), (4, 9), (6, 8)])
 def test_four_texts_beat_some_p_whatever_the_order(order, length):
     period = length - order + 1
     start = period - order + 1 if period >= order else period // 2
     starts = (0, start, period, period + start)
-    texts = periodic("0" * period + "1" * period, length, starts)
+    sequence = ("0" * period + "1" * period) * length  # periodic
+    texts = [sequence[s : s + length] for s in starts]
     kernel = counted_kernel(texts, order)
     found = kernel_criterion(kernel)
     assert (found.num_negative, found.compatible) == (1, False)

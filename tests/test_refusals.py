@@ -1,5 +1,6 @@
 """Bad input, and the one line it gets: what was expected, what came, what to do."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -48,7 +49,6 @@ VECTORS = {
     "wrong length": ([0.25] * 4, ValueError, "must have 3 entries, got 4"),
     "empty": ([], ValueError, "is empty"),
     "matrix": (P[None], ValueError, r"one vector, got shape \(1, 3\).*vmap"),
-    "scalar": (np.array(1.0), ValueError, r"one vector, got shape \(\)"),
     "booleans": (np.array([True, False]), TypeError, "numbers, got bool; .*as"),
     "32 bits": (np.float32([0.5, 0.3, 0.201]), ValueError, r"got 1.001.*; call norm"),
     "complex": (P + 0j, TypeError, r"got complex128; .*\.real"),
@@ -114,20 +114,16 @@ SPACES = [
     (r"\(2, 2\); sort them, each once", T, 2, (2, 2)),
     (r"n must lie in \[1, 3\], got 0", SPACE.ngrams, 0),
     ("q must have 8 entries, got 3", SPACE.ngram_counts, P, 1),
-    ("n must lie in", SPACE.ngram_distribution, U8, 4),
     ("shorter than n.*a smaller n", MIXED.ngram_distribution, POINT, 2),
     (r"3 tokens .*shape \(2,\)", SPACE.index, np.array([0, 1])),
 
     (r"^X is .* lengths \(1, 2\); take Y$", MIXED.only_length, "X", "take Y"),
     *(("read-only", x.__setitem__, 0, 0) for x in (SPACE.tokens, SPACE.ngrams(2))),
-    ("n must lie in", ngram_matrix, SPACE, 4),
     ("matrix of 20-grams", ngram_matrix, T(2, 20), 20),
     ("n must lie in", ngram_rank, SPACE, (1, 4)),
-    ("n must lie in", ngram_pair, SPACE, 0),
     ("p must have 8 entries, got 3", BIGRAMS.quality, U8, P),
     ("not linear in q", ngram_pair(MIXED, 1).text_quality, U6),
     ("max_order must be at least 1, got 0", qd.ms_jaccard, MIXED, U6, U6, 0),
-    (r"n must lie in \[1, 2\], got 3", qd.ms_jaccard, MIXED, U6, U6, 3),
 
     ("has 2 tokens; take a smaller", qd.ms_jaccard, MIXED, POINT, U6, 2),
     ("num_texts must be at least 1", expected_distinct, MIXED, U6, 1, 0),
@@ -152,7 +148,6 @@ PAIRS = [
     ("num_references .*got 0", single_token_bleu_pair, 0, 1),
     ("num_self_references", single_token_bleu_pair, 1, 0),
     ("k must be at least 2, got 1", qd.pairs.distinct_k_pair, 1),
-    ("num_references must be at least 1", qd.pairs.distinct_k_pair, 3, 0),
     (r"one score a text, shape \(3,\)", scored([1, 2]).quality, P, P),
 
     ("minus infinity, got nan for text 1", scored, [1, np.nan]),
@@ -280,7 +275,6 @@ NAMES = [
     ("quality: Self-BLEU-2 is a diversity; name", qd.check, "Self-BLEU-2", "BLEU-2"),
     ("diversity: ROUGE-L is a quality; name a d", qd.check, "BLEU-2", "ROUGE-L"),
     ("quality: BLEU-0 needs an order: BLEU-2, ...", qd.check, "BLEU-0", "Self-BLEU-0"),
-    ("distinct needs an order: Distinct-2, ...", qd.check, "LL", "distinct"),
     ("LL has no number of references; leave", qd.check, "LL of 3 references", "SE"),
     ("no metric is called", qd.check, "BLEU-2 of 0 references", "SE"),
     ("no metric is called", qd.check, "a\nb", "SE"),
@@ -311,7 +305,6 @@ def changed(at, change):
 MODELS = [
     ("vocab_size must be at least 1", random_model, 0),
 
-    ("hidden_size must be at least", random_model, 2, 3, 0),
     ("sigma must be positive .*got 0", random_model, 2, 3, 3, 0.0),
 
     ("end_token .* 2, got 1", partial(random_model, 3, end_token=1)),
@@ -319,10 +312,7 @@ MODELS = [
 
     ("must have shapes", lambda: replace(MODEL, output_weights=jnp.ones((4, 2)))),
     ("SeqGAN's 15 .*got 14", LSTM.from_arrays, [np.zeros(s) for s in SHAPES[:14]]),
-    *(
-        (f"{name} must be finite", changed, i, lambda x: x * np.nan)
-        for i, name in enumerate(ARRAYS)
-    ),
+    ("b_logits must be finite", changed, 14, lambda x: x * np.nan),
     *(
         (f"{name} must have shape", changed, i, lambda x: x[None])
         for i, name in enumerate(ARRAYS)
@@ -374,7 +364,6 @@ TYPES = [
         for name, arguments in ((f"{first}.*", (3, len)), ("diversity", (len, "log")))
     ),
     ("array of float64, got list", qd.KernelPair, [[1.0]]),
-    ("array of float64, got int64", qd.KernelPair, np.eye(2, dtype=int)),
     ("pair must be a SeparablePair", qd.check_rationality, FUNCTIONS),
     ("SeparablePair or", qd.pareto_optimum, FUNCTIONS, P, -1.0),
     ("search_frontier finds points", qd.pareto_frontier, KERNEL, U3),
@@ -429,15 +418,8 @@ RIGHT = {
 }
 WRONG = None, "cat", [[0.5, 0.5], [1.0]], qd.CR_NRR, np.array([1.0, 2.0j])
 # What Python says of a value that nobody looked at.
-UNSEEN = (
-    "unhashable",
-    "ambiguous",
-    "complex'",
-    "has no attribute",
-    "not supported between",
-    "has no len",
-    "not iterable",
-)
+UNSEEN = "unhashable|ambiguous|complex'|has no (attribute|len)|not supported between"
+UNSEEN += "|not iterable"
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -451,7 +433,7 @@ def test_an_argument_of_another_kind_is_refused_in_one_line(name):
         except (TypeError, ValueError) as error:
             said = str(error)
             assert "\n" not in said
-            assert not any(words in said for words in UNSEEN), (given, said)
+            assert not re.search(UNSEEN, said), (given, said)
         else:  # a default, or a pair where a pair is meant
             taken = {"pair": qd.CR_NRR, "check": None, "certify": None}
             assert wrong in (taken.get(name), right[i], qd.CR_NRR), given

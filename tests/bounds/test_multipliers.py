@@ -320,12 +320,6 @@ def by_scores_in_units(rng):
     return units.gain(bound), u[text] - u @ exact(p), plain, room
 
 
-def root_of(gram):
-    """The matrix whose product with its transpose the quadratic bound takes."""
-    values, vectors = np.linalg.eigh(gram)
-    return vectors * np.sqrt(np.maximum(values, 0))
-
-
 def by_matrix(rng):
     """In the units of a quadratic bound, whose multipliers are spied on."""
     kernel = rng.normal(size=(4, 4)) * 10.0 ** rng.integers(-3, 4)
@@ -343,7 +337,9 @@ def by_matrix(rng):
         return min(unit * largest + min(u), max(u)) - u @ p
 
     units = float(np.ptp(kernel @ p)), float(np.ptp(kernel))
-    numbers = kernel, p, root_of(gram), *units, max(float(price), 0.0)
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    numbers = kernel, p, root, *units, max(float(price), 0.0)
     exactly = [exact(x) if np.ndim(x) else Fraction(x) for x in numbers]
     room = 1e-10 * units[0] + 1e-14 * np.abs(kernel).max()
     return found.upper_bound, total(*exactly), total(*numbers), room

@@ -121,7 +121,6 @@ def test_only_the_cube_obeys_the_chord_law_and_misses_by_a_product():
 
 KEEPING = [
     ("log(x) - 1.1*x", "-x*log(x) + 0.55*x**2"),
-    ("1.8*x - x**2", "-0.9*x**2 + x**3/3"),
     ("x - x**2", "-x**2/2 + x**3/3"),
 ]
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lab.corpora import imdb
-from models import BOOK, GUIDE, GUIDES, MODEL, REAL, merged
+from models import MODEL, REAL, merged
 from referees.corpus_metrics import one_by_one, without_each_group
 from referees.ngram_counts import counted, frequencies, ngrams_of
 from referees.sample_means import moments
@@ -50,11 +50,6 @@ def squared_distance(q, p):
     return sum((q.get(g, 0) - p.get(g, 0)) ** 2 for g in q.keys() | p.keys())
 
 
-def in_fractions(sentences, n):
-    counts = counted(sentences, n)
-    return {g: Fraction(k, counts.total()) for g, k in counts.items()}
-
-
 # -- counting by hand ----------------------------------------------------------------
 
 
@@ -73,8 +68,9 @@ def assert_counted(sentences, n):
 def test_tables_and_squared_distances_are_those_of_a_counter(ours, theirs, n):
     assume(all(max(map(len, x)) >= n for x in (ours, theirs)))
     assert_counted(ours, n)
-    expected = squared_distance(in_fractions(ours, n), in_fractions(theirs, n))
-    assert cnd(ours, theirs, n) == float(expected)
+    counts = (counted(side, n) for side in (ours, theirs))
+    q, p = ({g: Fraction(k, c.total()) for g, k in c.items()} for c in counts)
+    assert cnd(ours, theirs, n) == float(squared_distance(q, p))
 
 
 @pytest.mark.parametrize("n", [2, 16, 17, 70])
@@ -120,14 +116,6 @@ def test_rates_are_the_share_of_equal_pairs(estimator, candidates, references, n
     assert cnd_of(candidates, references, n, estimator) == close(q + p - 2 * both)
 
 
-def test_cnd_keeps_its_digits_near_zero():
-    """One token of 10^6 differs: by CR and NRR only four digits would be left."""
-    big = [["a"] * 1000] * 1000
-    other = [["b"] + ["a"] * 999, *big[1:]]
-    # 1 - 10^-6 is rounded to 10^-16, which is 10^-10 of the difference.
-    assert cnd(other, big, 1) == pytest.approx(2e-12, rel=1e-9)
-
-
 def test_a_table_stands_for_its_texts():
     ours, theirs = ["a b a", "c"], ["b a", "c b a"]
     tables = ngram_counts(ours, 2), ngram_counts(theirs, 2)
@@ -166,12 +154,6 @@ def test_ms_jaccard_is_the_geometric_mean_of_counts_in_fractions(left, right):
     first, second = (float(jaccard_by_hand(left, right, n)) for n in (1, 2))
     found = ms_jaccard(left, right, 2)
     assert found == pytest.approx([first, (first * second) ** 0.5], abs=1e-12)
-
-
-def test_ms_jaccard_of_the_example_of_its_authors():
-    # Printed with two places, two of them rounded and the last one cut.
-    found = ms_jaccard([GUIDE, BOOK], GUIDES, 5)[2:]
-    assert found == pytest.approx([0.17, 0.13, 0.09], abs=0.01)
 
 
 @pytest.mark.claim("N16.25")
@@ -517,12 +499,10 @@ def test_bad_input(as_a_user):
     nrr = negative_repetition_rate
     refused(
         ("no sentence has 1000000000000 tokens", cnd, real, real, 10**12),
-        ("expected 1 or more", ms_jaccard, real, real, 0),
         ("no sentence has 3", ms_jaccard, real, ["a b c"], 3),
         (known, nrr, some, 1, "pair"),
         *((known, f, some, some, 1, "pair") for f in (coverage_rate, cnd_of)),
         *((lone, nrr, some, 2, x) for x in ("pairs", "sentence-pairs")),
-        *((lone, cnd_of, real, some, 2, x) for x in ("pairs", "sentence-pairs")),
     )
     for estimator in ("pairs", "sentence-pairs"):
         assert coverage_rate(real, real, 2, estimator) == 1
@@ -538,6 +518,5 @@ def test_bad_settings_of_sums(as_a_user):
     refused(
         ("max_order: expected 1 or more, got 0", partial(counting, max_order=0), "a b"),
         *((f"{groups}{x}", partial(counting, num_groups=x), "a b") for x in (0, 256)),
-        ("no sentence has 2 tokens: the longest has 1", counting, "a b", "b"),
         ("pairs need at least two", pairs),
     )
