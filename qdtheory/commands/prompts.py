@@ -10,16 +10,16 @@ from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
 
-# The options that do something here; how a report is written comes in as a whole.
-OWN = "candidates", "references", "prompts", "metrics", "field", "compare", "html"
-FORM = "form", "format", "as_json", "output", "methods"
 HOW = "tokenizer", "lowercase"
+# The options that do something here.
+USED = "candidates references prompts metrics field compare html form format as_json"
+USED = {*USED.split(), "output", "methods", *HOW}
 
 
 def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     """Evaluate files of prompts with the options that were given."""
     given = context.params
-    for name in given.keys() - {*OWN, *FORM, *HOW}:
+    for name in given.keys() - USED:
         source = context.get_parameter_source(name)
         if source and source.name != "DEFAULT":
             inputs.refuse_idle("with --prompts", **{name: 1})
@@ -44,7 +44,7 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
             found.compare(*pair)
     if given["html"]:
         write(found.to_html(), given["html"], "--html")
-    methods = given.get("methods", True) or given["output"] is not None
+    methods = given["methods"] or given["output"] is not None
     told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n{found.signature}"
     laid_out = getattr(found, f"to_{form}", lambda: told)
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
