@@ -11,15 +11,15 @@ from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
 
 HOW = "tokenizer", "lowercase"
-# The options that do something here.
-USED = "candidates references prompts metrics field compare html form format as_json"
-USED = {*USED.split(), "output", "methods", *HOW}
+# The options that do something here; how a report is written comes in as a whole.
+OWN = "candidates", "references", "prompts", "metrics", "field", "compare", "html"
+FORM = "form", "format", "as_json", "output", "methods"
 
 
 def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     """Evaluate files of prompts with the options that were given."""
     given = context.params
-    for name in given.keys() - USED:
+    for name in given.keys() - {*OWN, *FORM, *HOW}:
         source = context.get_parameter_source(name)
         if source and source.name != "DEFAULT":
             inputs.refuse_idle("with --prompts", **{name: 1})

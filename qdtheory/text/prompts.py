@@ -209,6 +209,7 @@ def evaluate_prompts(
     )
     signature = signature_of(said, [by])
     metrics = (*(called + part for _, part in parts for called in kept),)
+    scores = {name: {x: each[x] for x in metrics} for name, each in scores.items()}
     return PromptReport(
         *(metrics, scores, spreads, sizes, (*kept,), told, level, methods, signature),
         warnings=(*warnings,),

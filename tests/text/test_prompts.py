@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import inspect
 import io
 import json
 from collections import Counter
@@ -84,11 +83,8 @@ def test_strings_and_lists_in_other_containers():
 def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
     ours, real = prompts(0, [4, 4, 4]), prompts(1, [1] * 3)
     of = partial(text.evaluate_prompts, ours, real)
-    changes = {"kernels": ["1-grams"], "tokenizer": "characters", "lowercase": True}
-    changes |= {"level": 0.9}
+    changes = dict(kernels="1-grams", tokenizer="13a", lowercase=True, level=0.9)
     same = {"prompts": ["x", "y", "z"], "step": lambda said: None}
-    parameters = {*inspect.signature(text.evaluate_prompts).parameters}
-    assert parameters == {"candidates", "references", *changes, *same}
     found = [of().signature, *(of(**{x: y}).signature for x, y in changes.items())]
     found += [text.evaluate_prompts(prompts(0, [2, 4, 4]), real).signature]
     assert len({*found}) == len(found)
@@ -350,7 +346,7 @@ def test_a_bad_line_is_told_by_its_file_and_number():
     other = [("Why?", ["a"], "b"), *SAMPLES]
     second, missing = "two.jsonl, line 2", "prompts of one.jsonl are missing"
     refused(
-        (f"{second}: outputs: expected 2 or more, got 1", written(outputs=["a"])),
+        (f"{second}: outputs: expected 2 or more, got 1; draw", written(outputs=["a"])),
         (f"{second}: other references of 'How?' than one", written(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", written(prompt="Ho?")),
         ("line 4: prompt 'Why?' again, as in stream, line 1;", read, lines(ROWS * 2)),
@@ -358,8 +354,6 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         ("line 2: prompt 'a' again, as in stream, line 1, by another filter, y; keep"
          """ the rows of one: jq -c 'select(.filter == "x")'""", read, lines(twice)),
         ("line, or a table, of prompts and outputs", read, "a b\nc"),
-        ("line 1: outputs: expected 2 or more, got 1; draw", read, log(*FIELDS, only,
-         [(x, ys[:1], z) for x, ys, z in LOG])),
         ("no field of outputs, such as 'outputs'; name them (field=prompt,outputs,ref"
          "erences); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
         ("expected objects with a prompt, got 'a'", read, '["a", "b"]'),
@@ -402,10 +396,7 @@ def test_the_test_is_a_paired_t_test(report):
     assert found.p_value == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == pytest.approx([*ends])
-    turned = report.compare("sharper", "P", "exact match")
-    assert found.closer == turned.closer == "P"
-    assert turned.difference.value == -found.difference.value
-    assert report.compare("P", "sharper").kernel == "exact match"
+    assert found.closer == report.compare("sharper", "P").closer == "P"
 
 
 def test_scores_that_are_equal_but_for_rounding_tell_nothing():
@@ -494,7 +485,6 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
 
         assert chance(size) > power - 0.005
         assert chance(min(size - 1, size * 0.98)) < power + 0.005
-    assert test.plan(0.001)[8] <= test.plan(0.02)[8]  # chance alone
     refused(("power: expected a number between 0 and 1", test.plan, 1.2))
 
 
@@ -507,6 +497,7 @@ def test_every_format_holds_the_same_numbers(report):
         found = told["candidates"][row["candidate"]][row["metric"]]
         assert float(row["value"]) == found["value"]
         cell, _ = report.cells()[row["candidate"]][report.metrics.index(row["metric"])]
+        assert float(cell.split()[0]) == pytest.approx(found["value"], abs=0.006)
         assert all(cell in form for form in shown)
         assert (row["metric"] in told_text) == row["metric"].endswith("score")
     for x, found in zip(report.comparisons, told["comparisons"], strict=True):
