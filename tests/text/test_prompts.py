@@ -83,7 +83,8 @@ def test_strings_and_lists_in_other_containers():
 def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
     ours, real = prompts(0, [4, 4, 4]), prompts(1, [1] * 3)
     of = partial(text.evaluate_prompts, ours, real)
-    changes = dict(kernels="1-grams", tokenizer="13a", lowercase=True, level=0.9)
+    changes = {"kernels": "1-grams", "tokenizer": "13a", "lowercase": True}
+    changes["level"] = 0.9
     same = {"prompts": ["x", "y", "z"], "step": lambda said: None}
     found = [of().signature, *(of(**{x: y}).signature for x, y in changes.items())]
     found += [text.evaluate_prompts(prompts(0, [2, 4, 4]), real).signature]
