@@ -106,7 +106,7 @@ def power() -> None:
     pilot = trial(1000, 8, [2], POWER_OF_P)
     plan = replace(pilot, difference=Estimate(apart, 0, apart, 0)).plan()
     for k in (2, 4, 8, 16):
-        size = int(plan[k].apart)
+        size = int(plan[k])
         tests = (trial(size, k, [3, k, seed], POWER_OF_P) for seed in range(400))
         share = np.mean([test.closer == "P" for test in tests])
         print(f"power: {size} prompts of {k}: {share:.2f}")

@@ -10,10 +10,10 @@ from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
 
+HOW = "tokenizer", "lowercase"
 # The options that do something here; how a report is written comes in as a whole.
 OWN = "candidates", "references", "prompts", "metrics", "field", "compare", "html"
 FORM = "form", "format", "as_json", "output", "methods"
-HOW = "tokenizer", "lowercase"
 
 
 def evaluate_prompts(context: typer.Context, form: str | None) -> None:
@@ -44,7 +44,7 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
             found.compare(*pair)
     if given["html"]:
         write(found.to_html(), given["html"], "--html")
-    methods = given.get("methods", True) or given["output"] is not None
+    methods = given["methods"] or given["output"] is not None
     told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n{found.signature}"
     laid_out = getattr(found, f"to_{form}", lambda: told)
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])

@@ -8,7 +8,6 @@ from qdtheory.text.files import File, name_of
 from qdtheory.text.prompts import checked, short
 from qdtheory.text.sources import cell, holds, listed, opened_rows, tell, texts_of
 
-PROMPT, OUTPUTS, REFERENCES = range(3)
 FIELDS = ("prompt", "outputs", "references")
 # What logs call them, of which the first that is there is read. Of instructions with an
 # input both are the prompt.
@@ -48,16 +47,16 @@ def read_prompts(
         TypeError, ValueError: a file is broken, a field is missing or holds no strings,
             or prompts or references are not the same in all files.
     """
-    named = [REFERENCES] * (references is None and len(fields) > REFERENCES)
+    named = references is None and len(fields) == len(FIELDS)
     tables: dict[str, Any] = {}
     for file in files:
-        needed = [PROMPT, OUTPUTS, *([] if tables else named)]
-        tables[name_of(file)] = _by_prompt(file, fields, needed)
+        roles = FIELDS[: 3 if named and not tables else 2]
+        tables[name_of(file)] = _by_prompt(file, fields, roles)
     source, rows = next(iter(tables.items()))
     prompts = [*rows]
     if references is not None:
         source = name_of(references)
-        rows = _by_prompt(references, fields, [PROMPT, REFERENCES])
+        rows = _by_prompt(references, fields, FIELDS[::2])
     real = {key: human for key, (_, _, human) in rows.items()}
     for name, rows in tables.items():
         _require_all(rows, real, name, source)
@@ -73,19 +72,13 @@ def read_prompts(
 
 
 def _by_prompt(
-    file: File, fields: Sequence[str], needed: Collection[int]
+    file: File, fields: Sequence[str], needed: Collection[str]
 ) -> dict[str, tuple[str, list[str], list[str]]]:
     """The place of each prompt in a file, its outputs and its references."""
     name, names = name_of(file), ()
     found: dict[str, Any] = {}
     with opened_rows(file) as (form, rows):
-        plain = form in ("sentences", "strings")
-        if plain and next(rows, None) is not None:
-            raise ValueError(
-                f"{name}: expected a JSON object on each line, or a table, of prompts "
-                "and outputs, got lines of text"
-            )
-        for at, row in rows:
+        for at, row in () if form == "sentences" else rows:
             names = names or _names(row, name, fields, needed)
             question, *sides = names
             parts = [cell(row, x, at) for x in question.split("+")]
@@ -97,10 +90,9 @@ def _by_prompt(
                 for x, role in zip(sides, FIELDS[1:])
             ]
             by = [x for k, x in row.items() if "filter" in k and isinstance(x, str)]
-            if key not in found:
-                found[key] = at, *each, by
+            first, *before, other = found.setdefault(key, (at, *each, by))
+            if first == at:
                 continue
-            first, *before, other = found[key]
             again = f"{at}: prompt {short(key)} again, as in {first}"
             if by != other:
                 one = json.dumps((other or by)[0])
@@ -117,12 +109,15 @@ def _by_prompt(
                 )
             grown += more
     if not found:
-        raise ValueError(f"{name}: no prompt; expected a JSON object on each line")
+        raise ValueError(
+            f"{name}: no prompt; expected a JSON object on each line, or a table, of "
+            "prompts and outputs"
+        )
     return {key: known[:3] for key, known in found.items()}
 
 
 def _names(
-    row: Any, name: str, fields: Sequence[str], needed: Collection[int]
+    row: Any, name: str, fields: Sequence[str], needed: Collection[str]
 ) -> tuple[Any, ...]:
     """The fields of prompt, outputs and references, None where a file has none."""
     if not isinstance(row, dict):
@@ -131,7 +126,7 @@ def _names(
     for role, called in enumerate(CALLED):
         asked = fields[role : role + 1] or called.split()
         there = [x for x in asked if all(holds(row, y) for y in x.split("+"))]
-        if not there and role in needed:
+        if not there and FIELDS[role] in needed:
             raise ValueError(
                 f"{name}: no field of {FIELDS[role]}, such as {asked[0]!r}; name them "
                 f"(field={','.join(FIELDS)}); there are: {listed(row)}"

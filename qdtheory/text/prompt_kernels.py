@@ -8,20 +8,18 @@ sum to 0 have a negative square, and real text moved along them scores above rea
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
-from qdtheory.text.containers import Tokenizer, splitter, token_lists
+from qdtheory.text.containers import token_lists
 
 Kernel: TypeAlias = str | Callable[[list[str], list[str]], Any]
 Gram: TypeAlias = Float[np.ndarray, "texts texts"]
 
 EXACT = "exact match"
-# Not ROUGE-n, common n-grams over the sum of both numbers.
-INDEFINITE = re.compile(r"rouge(?!-?[0-9])|bleu(?!-?1$)|edit|levenshtein", re.I).search
 # Parts of the largest similarity that are rounding, also in 32 bits.
 ROUNDING = 1e-6
 
@@ -36,66 +34,44 @@ def kernel_name(kernel: Kernel) -> str:
     if callable(kernel):
         return getattr(kernel, "__name__", "kernel")
     if kernel != EXACT and not _order(str(kernel)):
-        bad = "is indefinite, so that a model can score above real text (notebook 18b)"
         raise ValueError(
-            f"kernel: {kernel} {bad if INDEFINITE(str(kernel)) else 'is not known'}; "
-            f"take {EXACT}, 1-grams, 2-grams, ... or a function"
+            f"kernel: {kernel} is not known; take {EXACT}, 1-grams, 2-grams, ... or a "
+            "function; ROUGE-L, BLEU and edit distance are indefinite, so that a model "
+            "can score above real text (notebook 18b)"
         )
     return kernel
 
 
-def grams(
-    kernel: Kernel,
-    prompts: Sequence[list[str]],
-    places: Sequence[str],
-    tokenizer: Tokenizer = "whitespace",
-    lowercase: bool = False,
-) -> Iterator[Gram]:
-    """Compute the similarities of all texts of a prompt, told by its place."""
-    name = kernel_name(kernel)
+def similarities(
+    kernel: Kernel, texts: list[str], split: Callable[[str], Any], where: str = ""
+) -> Gram:
+    """Compute the similarities of all texts of a prompt.
+
+    A text of fewer than n tokens has no n-grams, and is like no text.
+    """
     if callable(kernel):
-        for texts, place in zip(prompts, places):
-            yield _asked(kernel, texts, f"{place}kernel {name}")
-        return
-    split, n = splitter(tokenizer, lowercase), _order(name)
-    for texts in prompts:
-        rows = _shares([*token_lists(texts, split)[1]], n)
-        yield rows @ rows.T
+        return _asked(kernel, texts, f"{where}kernel {kernel_name(kernel)}")
+    n, ids = _order(kernel), {}
+    tokens = token_lists(texts, split)[1]
+    listed = ([*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in tokens)
+    rows = [[ids.setdefault(gram, len(ids)) for gram in text] for text in listed]
+    counted = [np.bincount(row, minlength=len(ids)) / max(len(row), 1) for row in rows]
+    shares = np.array(counted)
+    return shares @ shares.T
 
 
-def sight(found: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[bool, bool]:
-    """Whether a kernel sees some output at all, and some that is like another text."""
-    own = [gram[:size] for gram, size in zip(found, sizes)]
-    alike = any(bool(x.sum() > np.trace(x) + ROUNDING) for x in own)
-    return any(bool(x.any()) for x in own), alike
-
-
-def require_sight(kernel: Kernel, sees: bool) -> None:
-    """Raise if a kernel sees nothing, as 2-grams in outputs of one word."""
-    if not sees:
-        name = kernel_name(kernel)
-        why = f": no output has {n} tokens" if (n := _order(name)) else ""
-        rest = "" if n == 1 else "1-grams or "
-        raise ValueError(f"kernel {name} sees nothing{why}; take {rest}{EXACT}")
+def blind(kernel: Kernel, grams: Iterable[Any], outputs: Iterable[Any]) -> str:
+    """Say so if a kernel sees nothing in outputs, as 2-grams in those of one word."""
+    if any(gram[: len(x)].any() for gram, x in zip(grams, outputs)):
+        return ""
+    name = kernel_name(kernel)
+    why = f": no output has {n} tokens" if (n := _order(name)) else ""
+    return f"kernel {name} sees nothing{why}; take {'1-grams or ' * (n != 1)}{EXACT}"
 
 
 def _order(kernel: str) -> int:
     found = re.fullmatch(r"([1-9][0-9]?)-grams", kernel)
     return int(found[1]) if found else 0
-
-
-def _shares(texts: list[Any], n: int) -> Float[np.ndarray, "texts grams"]:
-    """Share of each n-gram in a text's; of all tokens together for n = 0.
-
-    A text of fewer than n tokens has none, and is like no text.
-    """
-    ids: dict[Any, int] = {}
-    listed = ([*zip(*(x[i:] for i in range(n)))] if n else [(*x,)] for x in texts)
-    rows = [[ids.setdefault(gram, len(ids)) for gram in text] for text in listed]
-    shares = np.zeros((len(texts), len(ids)))
-    for share, row in zip(shares, rows):
-        np.add.at(share, row, 1 / max(len(row), 1))
-    return shares
 
 
 def _asked(kernel: Any, texts: list[str], where: str) -> Gram:

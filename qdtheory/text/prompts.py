@@ -8,7 +8,6 @@ many answers there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,16 @@ import numpy as np
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Record
 from qdtheory.text.checks import require_positive
-from qdtheory.text.containers import Tokenizer, described, signature_of
+from qdtheory.text.containers import Tokenizer, described, signature_of, splitter
 from qdtheory.text.defaults import LEVEL
-from qdtheory.text.prompt_kernels import (
-    EXACT,
-    Kernel,
-    grams,
-    kernel_name,
-    require_sight,
-    sight,
-)
-from qdtheory.text.prompt_report import PARTS, PromptReport, moments
+from qdtheory.text.prompt_kernels import EXACT, Kernel, blind, kernel_name, similarities
+from qdtheory.text.prompt_report import EQUAL, PARTS, PromptReport, moments
 
 KERNELS = ("2-grams", "1-grams", EXACT)
 NO_REFERENCES = (
     "No references: diversity alone, which noise has most of. Quality, and how close "
     "the outputs are to what people write, cannot be judged."
 )
-
-
 ONE_OUTPUT = (
     "; draw more samples of each prompt, or evaluate one of each against references as "
     "a corpus, without --prompts"
@@ -95,9 +85,12 @@ def kernel_score(
     """
     ours = checked(outputs, "outputs", 2)
     texts = [*ours, *checked(references, "references", 1)]
-    (gram,) = grams(kernel, [texts], [""], tokenizer, lowercase)
-    require_sight(kernel, sight([gram], [len(ours)])[0])
-    return KernelScore(*map(float, moments(gram, len(ours))[:3]))
+    kernel_name(kernel)  # or raise
+    gram = similarities(kernel, texts, splitter(tokenizer, lowercase))
+    if said := blind(kernel, [gram], [ours]):
+        raise ValueError(said)
+    score, quality, diversity, *_ = map(float, moments(gram, len(ours)))
+    return KernelScore(quality, diversity, score)
 
 
 def evaluate_prompts(
@@ -157,76 +150,68 @@ def evaluate_prompts(
         raise ValueError(f"kernels: expected some, each once, got {', '.join(names)}")
     if not isinstance(candidates, Mapping):
         candidates = {"outputs": candidates}
-    human = () if references is None else references
-    for name, x in [*candidates.items(), ("references", human)]:
-        if isinstance(x, str | Mapping):
-            said = "expected for each prompt a list of texts"
-            raise TypeError(f"{name}: {said}, got {x!r:.40}")
-    ours, real = {name: [*x] for name, x in candidates.items()}, [*human]
+    ours = {name: [*x] for name, x in candidates.items()}
+    real = [] if references is None else [*references]
     numbers = {name: len(x) for name, x in ours.items()}
-    size = len(real) if references is not None else max(numbers.values(), default=0)
-    told = (*range(size),) if prompts is None else (*prompts,)
-    if size < 2 or {*numbers.values()} | {len(told)} != {size} or not numbers:
+    told = (*(range(max(numbers.values(), default=0)) if prompts is None else prompts),)
+    size = len(told)
+    lengths = {*numbers.values(), size if references is None else len(real)}
+    if size < 2 or not ours or lengths != {size}:
         raise ValueError(
             "expected two prompts or more, each with references and outputs of each "
-            f"candidate, got {len(told)}, references of {len(real)}, outputs {numbers}"
+            f"candidate, got {size}, references of {len(real)}, outputs {numbers}"
         )
     places = [f"prompt {short(prompt)}: " for prompt in told]
     real = [checked(x, f"{at}references", 1) for x, at in zip(real, places)]
-    where = {name: [f"{name}, {at}" for at in places] for name in ours}
     for name, texts in ours.items():
-        each = zip(texts, where[name])
-        ours[name] = [checked(x, f"{at}outputs", 2) for x, at in each]
+        each = zip(texts, places)
+        ours[name] = [checked(x, f"{name}, {at}outputs", 2) for x, at in each]
     sizes = {name: np.array([*map(len, x)]) for name, x in ours.items()}
-    tables, kept, own = {name: [] for name in ours}, [], []
+    split = splitter(tokenizer, lowercase)
+    # Without references there is no quality, and the score is the diversity.
+    parts = [*enumerate(PARTS)][0 if real else 2 :]
+    scores: dict[str, Any] = {name: {} for name in ours}
+    spreads: dict[str, Any] = {name: {} for name in ours}
+    kept: list[str] = []
     for kernel, called in zip(chosen, names):
-        found, seen = {}, []
+        found, sees = {}, True
         for name, outputs in ours.items():
             step(f"{called} of {name}")
-            texts = map(add, outputs, real or [[]] * size)
-            each = grams(kernel, [*texts], where[name], tokenizer, lowercase)
-            found[name] = [*each]
-            seen.append(sight(found[name], sizes[name].tolist()))
-            if kernels is not None:
-                require_sight(kernel, seen[-1][0])
-        sees, alike = zip(*seen)
-        tells = all(sees) and any(alike)
-        if kernels is None and not tells and (kept or called != EXACT):
-            continue
-        kept.append(called)
-        own += [called] * callable(kernel)
-        for name, each in found.items():
-            tables[name].append([*map(moments, each, sizes[name].tolist())])
+            grams = [
+                similarities(kernel, [*x, *z], split, f"{name}, {at}")
+                for x, z, at in zip(outputs, real or [()] * size, places)
+            ]
+            said = blind(kernel, grams, outputs)
+            if said and kernels is not None:
+                raise ValueError(said)
+            sees = sees and not said
+            found[name] = np.array([moments(y, len(x)) for x, y in zip(outputs, grams)])
+        alike = np.abs([*found.values()])[..., :3].max() > EQUAL
+        if kernels is not None or (sees and alike) or (called == EXACT and not kept):
+            kept.append(called)
+            for name, x in found.items():
+                scores[name] |= {called + part: x[:, i] for i, part in parts}
+                spreads[name][called] = x[:, 3:].T
     by = described(tokenizer, lowercase)
-    fewest = min(x.min() for x in sizes.values()), min(map(len, real), default=0)
+    fewest = min(map(min, sizes.values())), min(map(len, real), default=0)
     warnings = [NO_REFERENCES] * (not real)
     if lost := [x for x in names if x not in kept]:
         warnings.append(f"Left out, as nothing is alike by it: {', '.join(lost)}.")
-    seen = f"{', '.join(own)} has no negative direction seen within a prompt; "
     methods = (
         "Fair kernel scores (2 quality + diversity, no output compared with itself), "
         f"{size:,} prompts, {fewest[0]}+ outputs, {fewest[1]}+ references each; "
-        f"n-grams and exact match of tokens by {by}; {seen * bool(own)}"
+        f"n-grams and exact match of tokens by {by}; "
         f"{level:.0%} Student intervals and paired t-tests over prompts; {versions()}"
     )
     said = (
         f"prompts:{size}|outputs:{fewest[0]}+|refs:{fewest[1]}+|"
         f"kernels:{'+'.join(sorted(kept))}|level:{level}"
     )
-    parts = PARTS if real else PARTS[-1:]
-    # By part, kernel and prompt; of moments first quality, diversity and the score.
-    each = {name: np.transpose(x, (2, 0, 1)) for name, x in tables.items()}
-    order = [2, 0, 1] if real else [1]
+    signature = signature_of(said, [by])
+    metrics = (*(called + part for _, part in parts for called in kept),)
+    scores = {name: {x: each[x] for x in metrics} for name, each in scores.items()}
     return PromptReport(
-        metrics=(*(kernel + part for part in parts for kernel in kept),),
-        scores={name: x[order].reshape(-1, size) for name, x in each.items()},
-        spreads={name: x[3:].swapaxes(0, 1) for name, x in each.items()},
-        num_outputs=sizes,
-        kernels=(*kept,),
-        prompts=told,
-        level=level,
-        methods=methods,
-        signature=signature_of(said, [by]),
+        *(metrics, scores, spreads, sizes, (*kept,), told, level, methods, signature),
         warnings=(*warnings,),
     )
 

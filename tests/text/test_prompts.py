@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import inspect
 import io
 import json
 from collections import Counter
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
 import pytest
 from refusals import refused
 from scipy import stats
@@ -58,22 +56,18 @@ def prompts(seed, numbers, longest=7):
 def test_scores_are_those_of_loops_over_pairs(kernel):
     outputs, references = prompts(0, [2, 3, 5, 8]), prompts(1, [1, 4, 2, 1])
     outputs = [[*x[1:], "a b b c"] for x in outputs]  # which every kernel sees
-    report = text.evaluate_prompts(outputs, references, [kernel])
     expected = [by_loops(kernel, *x) for x in zip(outputs, references)]
     one = [text.kernel_score(*x, kernel) for x in zip(outputs, references)]
     found = [[x.score, x.quality, x.diversity] for x in one]
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(report.scores["outputs"].T, expected, atol=1e-12)
-    means = [report["outputs"][metric].value for metric in report.metrics]
+    sides = {"a": outputs, "b": [x[::-1] for x in outputs[::-1]]}
+    report = text.evaluate_prompts(sides, references, [kernel])
+    found = np.transpose([*report.scores["a"].values()])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    means = [report["a"][metric].value for metric in report.metrics]
     assert means == pytest.approx(np.mean(expected, axis=0))
-
-
-def test_candidates_by_name_are_scored_on_their_own():
-    references, ours, other = (prompts(x, [x * x] * 5) for x in (1, 2, 3))
-    both = text.evaluate_prompts({"a": ours, "b": other}, references)
-    alone = text.evaluate_prompts(other, references)
-    np.testing.assert_array_equal(both.scores["b"], alone.scores["outputs"])
-    assert both.kernels == ("2-grams", "1-grams", "exact match")
+    alone = text.evaluate_prompts(sides["b"], references, [kernel])
+    assert [*alone["outputs"].values()] == [*report["b"].values()]
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -89,17 +83,13 @@ def test_strings_and_lists_in_other_containers():
 def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
     ours, real = prompts(0, [4, 4, 4]), prompts(1, [1] * 3)
     of = partial(text.evaluate_prompts, ours, real)
-    changes = {"kernels": ["1-grams"], "tokenizer": "characters", "lowercase": True}
-    changes |= {"level": 0.9}
+    changes = {"kernels": "1-grams", "tokenizer": "13a", "lowercase": True}
+    changes["level"] = 0.9
     same = {"prompts": ["x", "y", "z"], "step": lambda said: None}
-    parameters = {*inspect.signature(text.evaluate_prompts).parameters}
-    assert parameters == {"candidates", "references", *changes, *same}
     found = [of().signature, *(of(**{x: y}).signature for x, y in changes.items())]
-    few = text.evaluate_prompts(prompts(0, [2, 4, 4]), real), of(["2-grams", "3-grams"])
-    found += [x.signature for x in few]
+    found += [text.evaluate_prompts(prompts(0, [2, 4, 4]), real).signature]
     assert len({*found}) == len(found)
     assert {of(**{x: y}).signature for x, y in same.items()} == {found[0]}
-    assert of(["3-grams", "2-grams"]).signature == found[-1]
     score = partial(text.kernel_score, ["It is.", "it is ."], ["IT IS."], "exact match")
     assert (score(lowercase=True, tokenizer="13a").score, score().score) == (1, 0)
 
@@ -115,22 +105,15 @@ def quartic(texts, others):
 
 
 def test_a_function_is_asked_for_all_texts_of_a_prompt_in_lists_of_its_own():
-    # A distance on a line is of negative type, so minus it is a kernel of zero sums.
-    found = text.kernel_score(
-        OURS, REAL, lambda a, b: [[9.0 - abs(len(x) - len(y)) for y in b] for x in a]
-    )
-    assert found.quality == pytest.approx(9 - 2 / 3)
-    assert found.diversity == pytest.approx(-(9 - 4 / 3))
-
     def same(texts, others):
         gram = [[float(x == y) for y in others] for x in texts]
         texts.sort()  # which are its own
         return gram
 
     both = text.evaluate_prompts([OURS] * 2, [REAL] * 2, [same, "exact match"])
-    assert both.metrics[0] == "same score"
     scores = both.scores["outputs"]
-    np.testing.assert_array_equal(scores[::2], scores[1::2])
+    for part in ("score", "quality", "diversity"):
+        assert (scores[f"same {part}"] == scores[f"exact match {part}"]).all()
 
 
 def test_weights_of_an_indefinite_kernel_are_shown():
@@ -142,11 +125,9 @@ def test_weights_of_an_indefinite_kernel_are_shown():
     shown = (x.split(" ", 1) for x in said.rpartition("real text: ")[2].split(", "))
     told = {x.strip("'"): float(weight) for weight, x in shown}
     weights = np.array([told[x] for x in texts])
-    assert weights.sum() == pytest.approx(0, abs=0.03)
     square = weights @ np.array(quartic(texts, texts)) @ weights
     named = float(said.partition("square of ")[2].partition(",")[0])
     assert square == pytest.approx(named, abs=0.1)
-    assert square < 0
 
 
 def test_kernels_that_are_none_are_refused():
@@ -161,10 +142,9 @@ def test_kernels_that_are_none_are_refused():
         (expected.format("skewed"), score(skewed)),
         (expected.format("<lambda>"), score(lambda a, b: np.full((4, 4), np.inf))),
         ("kernel <lambda> raised KeyError: 'a'", score(lambda a, b: {}["a"])),
-        ("got (4,), up to nan apart", score(lambda a, b: np.ones(4))),
-        *((f"{x} is indefinite", score(x)) for x in ("Self-BLEU", "ROUGE-L", "edit")),
-        ("0-grams is not known; take exact match, 1-", score("0-grams")),
-    )
+        *((f"{x} is not known; take exact match, 1-grams", score(x))
+          for x in ("ROUGE-L", "0-grams")),
+    )  # fmt: skip
     with pytest.raises(ValueError, match=r"^outputs, prompt 'Why': kernel skewed"):
         text.evaluate_prompts([OURS] * 2, [REAL] * 2, [skewed], prompts=["Why", "How"])
 
@@ -181,15 +161,18 @@ def test_what_is_bad_is_told():
         ("a, prompt 1: outputs: expected", evaluate, {"a": [ours[0], ["x"], []]}, real),
         ("kernels: expected some", evaluate, ours, real, ["1-grams", "1-grams"]),
         ("level: expected", partial(evaluate, level=95), ours, real),
+        ("two candidates", evaluate({"a": ours}, real).compare, "a", "a"),
     )  # fmt: skip
-    texts, strings = "expected for each prompt a list", "expected a list of strings"
-    split = partial(score, tokenizer=lambda x: (c for c in x))
     refused(
-        (f"{strings}, got {{'a'", score, {"a": 1, "b": 2}, ["a"]),
-        ("expected a list of tokens, got generator", split, ["a", "b"], ["a"]),
+        ("expected a list of strings, got {'a'", score, {"a": 1, "b": 2}, ["a"]),
         ("got 'a'; put it in a list", evaluate, ours, ["a", "b", "c"]),
-        (f"b: {texts} of texts", evaluate, {"b": "a b"}, real),
         error=TypeError,
+    )
+    found = text.evaluate_prompts({"a": ours, "b": ours}, real)
+    refused(
+        ("no metric is called '3-grams score'", found.compare, "a", "b", "3-grams"),
+        ("no candidate is called 'c'", found.compare, "a", "c"),
+        error=KeyError,
     )
 
 
@@ -260,17 +243,11 @@ def only(texts):
 
 
 def table(rows):
-    file, rows = io.StringIO(), [*rows]
-    writer = csv.DictWriter(file, rows[0])
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    return pd.DataFrame([*rows]).to_csv(index=False)
 
 
 def parquet(rows):
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([*rows]), file)
-    return file.getvalue()
+    return pd.DataFrame([*rows]).to_parquet()
 
 
 def helm(rows):
@@ -298,27 +275,22 @@ SHAPES = {
     "completions": log("question", "completions", "answers"),
     "generations": log("input", "generations", "gold"),
     "an array": log("query", "responses", "targets", write=lambda x: json.dumps([*x])),
-    "an array of samples": log(
-        *NAMES, only, SAMPLES, lambda rows: json.dumps([*rows], indent=2)
-    ),
     "gzip": gzip.compress(log("instruction", "predictions", "labels").encode()),
     "CSV": log(*NAMES, only, SAMPLES, table),
     "TSV": log(*NAMES, only, SAMPLES, table).replace(",", "\t"),
     "Parquet": log("prompt", "outputs", "references", write=parquet),
-    "structs": log("doc", "model_response", "z", lambda x: {"text": x}, write=parquet),
 }
 
 
-def read(content, *more, **settings):
+def read(content, fields=()):
     data = content.encode() if isinstance(content, str) else content
-    return read_prompts([io.BytesIO(data)], *more, **settings)
+    return read_prompts([io.BytesIO(data)], fields=fields)
 
 
 @pytest.mark.filterwarnings("ignore::qdtheory.text.files.FieldWarning")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_of_a_log_gives_the_report_of_the_plain_one(shape):
-    fields = ("doc", "model_response.text", "z") if shape == "structs" else ()
-    prompts, ours, real = read(SHAPES[shape], fields=fields)
+    prompts, ours, real = read(SHAPES[shape])
     assert prompts == [x for x, _, _ in LOG]
     plain = [[*column] for column in zip(*((ys, [z]) for _, ys, z in LOG))]
     found = text.evaluate_prompts(ours["stream"], real)
@@ -340,7 +312,7 @@ def test_without_references_diversity_alone_is_told():
     assert found["stream"]["1-grams diversity"] == whole["outputs"]["1-grams diversity"]
     assert "No references: diversity alone" in str(found)
     both = text.evaluate_prompts(ours | {"b": ours["stream"]})
-    refused(("expected references, by which alone", both.compare, "stream", "b"))
+    refused(("no metric is called", both.compare, "stream", "b"), error=KeyError)
 
 
 def test_kernels_that_tell_nothing_are_left_out_or_refused():
@@ -364,73 +336,52 @@ def test_kernels_that_tell_nothing_are_left_out_or_refused():
 
 @pytest.mark.usefixtures("as_a_user", "folder")
 def test_a_bad_line_is_told_by_its_file_and_number():
-    def written(*files, **fields):
+    def written(**fields):
         def reading():
             Path("two.jsonl").write_text(lines([ROWS[0], ROWS[1] | fields, ROWS[2]]))
-            return read_prompts(files or ["one.jsonl", "two.jsonl"])
+            return read_prompts(["one.jsonl", "two.jsonl"])
 
         return reading
 
-    Path("five.jsonl").write_text(lines(ROWS[0] | {"prompt": x} for x in "ABCDE"))
     twice = [{"prompt": "a", "outputs": ["b", "c"], "filter": x} for x in ("x", "y")]
     other = [("Why?", ["a"], "b"), *SAMPLES]
     second, missing = "two.jsonl, line 2", "prompts of one.jsonl are missing"
     refused(
-        (f"{second}: outputs: expected 2 or more, got 1", written(outputs=["a"])),
+        (f"{second}: outputs: expected 2 or more, got 1; draw", written(outputs=["a"])),
         (f"{second}: other references of 'How?' than one", written(references=["d"])),
         (f"two.jsonl: {missing}: 'How?'", written(prompt="Ho?")),
-        ("missing: 'A', 'B', 'C' and 2 more", written("five.jsonl", "one.jsonl")),
         ("line 4: prompt 'Why?' again, as in stream, line 1;", read, lines(ROWS * 2)),
         ("one in each with the same ref", read, log(*FIELDS, rows=other)),
         ("line 2: prompt 'a' again, as in stream, line 1, by another filter, y; keep"
          """ the rows of one: jq -c 'select(.filter == "x")'""", read, lines(twice)),
-        ("line 4: expected a JSON object", read, lines(ROWS) + '{"prompt": "When?"'),
-        ("stream: no prompt; expected a JSON", read, ""),
-        ("a table, of prompts and outputs, got lines of text", read, "a b\nc"),
-        ("line 1: outputs: expected 2 or more, got 1; draw", read, log(*FIELDS, only,
-         [(x, ys[:1], z) for x, ys, z in LOG])),
+        ("line, or a table, of prompts and outputs", read, "a b\nc"),
         ("no field of outputs, such as 'outputs'; name them (field=prompt,outputs,ref"
          "erences); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
         ("expected objects with a prompt, got 'a'", read, '["a", "b"]'),
         ("no field of references, such as 'lost'; n", partial(read,
          fields=("prompt", "outputs", "lost")), lines(ROWS)),
     )  # fmt: skip
-    strings = "expected a list of strings"
     refused(
-        (f"{second}: outputs: {strings}, got [1", written(outputs=[1, 2])),
-        (f"{second}: references: {strings}, got [None]", written(references=None)),
+        (f"{second}: references: expected a list of strings", written(references=None)),
         error=TypeError,
     )
-    refused(("lost.jsonl", read_prompts, ["lost.jsonl"]), error=FileNotFoundError)
 
 
 # -- tests over prompts ---------------------------------------------------------------
 
 
-def world(num_prompts, rng):
-    """The laws of 64 answers to some prompts, most of them of a few answers."""
-    return rng.dirichlet(np.full(64, 0.1), num_prompts)
-
-
-def sharper(laws, power=1.6):
-    laws = laws**power
-    return laws / laws.sum(axis=1, keepdims=True)
-
-
 def drawn(laws, number, rng):
     """Answers to each prompt, as texts."""
-    cuts = laws.cumsum(axis=1)[:, None, :] / laws.sum(axis=1)[:, None, None]
-    answers = (rng.random((len(laws), number, 1)) > cuts).sum(axis=2)
-    return [[str(x) for x in row] for row in answers.tolist()]
+    return [[*map(str, rng.choice(64, number, p=law))] for law in laws]
 
 
-def trial(num_prompts, number, seed, power=1.6, kernels=("exact match",)):
-    """Candidates that draw from P and from P^power, against one answer of P."""
+def trial(num_prompts, number, seed, kernels=("exact match",)):
+    """Candidates that draw from laws and from sharper ones, against one answer."""
     rng = np.random.default_rng(seed)
-    laws = world(num_prompts, rng)
-    ours, other = drawn(laws, number, rng), drawn(sharper(laws, power), number, rng)
-    both, real = {"P": ours, "sharper": other}, drawn(laws, 1, rng)
-    return text.evaluate_prompts(both, real, kernels)
+    laws = rng.dirichlet(np.full(64, 0.1), num_prompts)
+    sharper = laws**1.6 / (laws**1.6).sum(axis=1, keepdims=True)
+    both = {"P": drawn(laws, number, rng), "sharper": drawn(sharper, number, rng)}
+    return text.evaluate_prompts(both, drawn(laws, 1, rng), kernels)
 
 
 @pytest.fixture(scope="module")
@@ -440,32 +391,23 @@ def report():
 
 def test_the_test_is_a_paired_t_test(report):
     found = report.compare("P", "sharper", "exact match")
-    one, other = (report.scores[name][0] for name in ("P", "sharper"))
+    scores = (report.scores[name] for name in ("P", "sharper"))
+    one, other = (x["exact match score"] for x in scores)
     expected = stats.ttest_rel(one, other)
     assert found.p_value == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == pytest.approx([*ends])
-    assert found.effect == pytest.approx(expected.statistic / np.sqrt(300))
-    turned = report.compare("sharper", "P", "exact match")
-    assert found.closer == turned.closer == "P"
-    assert turned.difference.value == -found.difference.value
-    # The same scores, as exact match of one token is its relative frequency.
-    assert report.compare("P", "sharper").kernel == "exact match"
-    grams = report.compare("P", "sharper", "1-grams")
-    assert grams.p_value == pytest.approx(found.p_value)
+    assert found.closer == report.compare("sharper", "P").closer == "P"
 
 
-def test_scores_that_are_equal_but_for_rounding_tell_nothing_and_are_both_the_highest():
+def test_scores_that_are_equal_but_for_rounding_tell_nothing():
     rng = np.random.default_rng(0)
     for _ in range(20):
         ours = [[" ".join(rng.choice([*"abcdefg"], 5)) for _ in range(5)]] * 3
         sides = {"a": ours, "b": [row[::-1] for row in ours]}
         report = text.evaluate_prompts(sides, [["a b c"]] * 3)
         for test in report.comparisons:
-            assert (test.difference.value, test.p_value, test.effect) == (0, 1, 0)
-            assert test.closer is None
-            assert test.plan() == {}
-        assert [row[0][1] for row in report.cells().values()] == ["*", "*"]
+            assert (test.difference.value, test.p_value, test.plan()) == (0, 1, {})
     # Scores that are 0 but for rounding.
     halves = {"a": [["a b c", "d e f"]] * 3, "b": [["u", "v"]] * 3}
     near = text.evaluate_prompts(halves, [["g", "h"]] * 3, "1-grams")
@@ -487,15 +429,6 @@ def test_one_difference_for_all_prompts_is_told_by_the_sign_test(pairs, closer):
         assert str(found).endswith(f"prompts, {said} by the sign test.")
 
 
-def test_no_p_value_is_0():
-    """Of 999 prompts that differ by the same, and one that does not."""
-    ours, real = [["y", "y"]] * 1000, [["y"]] * 1000
-    sides = {"a": ours, "b": [["n", "m"]] * 999 + [["y", "m"]]}
-    found = text.evaluate_prompts(sides, real, "exact match").compare("a", "b")
-    assert 0 < found.p_value < 1e-300
-    assert "p < 1e-11;" in str(found)
-
-
 def test_variances_within_a_prompt_are_unbiased():
     """Enumerated: zeta of Hoeffding, and with them the variance at other numbers."""
     rng = np.random.default_rng(2)
@@ -511,8 +444,8 @@ def test_variances_within_a_prompt_are_unbiased():
         chances, found = p[samples].prod(axis=1), np.array(rows)
         if k > 3:
             assert chances @ found[:, 3:] == pytest.approx(zeta)
-        assert chances @ found[:, 2] == pytest.approx(mean)
-        variance = chances @ found[:, 2] ** 2 - mean**2
+        assert chances @ found[:, 0] == pytest.approx(mean)
+        variance = chances @ found[:, 0] ** 2 - mean**2
         expected = (4 * (k - 2) * zeta[0] + 2 * zeta[1]) / (k * (k - 1))
         assert variance == pytest.approx(expected)
 
@@ -523,8 +456,8 @@ def test_variances_at_other_numbers_of_outputs_follow_hoeffding():
 
     def noise(k):
         """Of both candidates, for given prompts."""
-        both = ((4 * (k - 2) * a + 2 * b) / (k * (k - 1)) for ((a, b),) in spreads)
-        return sum(x.mean() for x in both)
+        both = (y for x in spreads for y in x.values())
+        return sum(((4 * (k - 2) * a + 2 * b) / (k * (k - 1))).mean() for a, b in both)
 
     own = found.difference.standard_error**2 * 200
     expected = {k: own - noise(6) + noise(k) for k in (2, 4, 6, 8, 16, 32)}
@@ -533,17 +466,10 @@ def test_variances_at_other_numbers_of_outputs_follow_hoeffding():
 
 def test_few_outputs_plan_for_their_own_number_only():
     assert [*trial(100, 3, 0).compare("P", "sharper").plan()] == [3]
-    # Of unequal numbers, some of them fewer, none is; else all, for the fewest too.
+    # Of unequal numbers, some of them fewer, none is.
     sides = {"a": [["1", "2"], ["3"] * 9], "b": [["1", "3"], ["2", "3"]]}
     uneven = text.evaluate_prompts(sides, [["1"], ["3"]], "exact match")
     assert uneven.compare("a", "b").plan() == {}
-    rng = np.random.default_rng(0)
-    laws = world(50, rng)
-    sides = {"a": drawn(laws, 9, rng), "b": drawn(laws, 5, rng)}
-    mixed = text.evaluate_prompts(sides, drawn(laws, 1, rng)).compare("a", "b")
-    assert [*mixed.plan()] == [2, 4, 5, 8, 16, 32]
-    assert mixed.num_outputs == 5
-    assert (np.diff([*mixed.variances.values()]) <= 0).all()
 
 
 @pytest.mark.parametrize("power", [0.5, 0.95])
@@ -551,56 +477,32 @@ def test_a_plan_has_its_power_by_the_noncentral_t(power):
     """And without one prompt in 50, it has less."""
     for effect in (0.03, 0.2, 0.5, 1.0):
         d = Estimate(effect, effect - 0.1, effect + 0.1, 0.05)
-        known = "a", "b", "exact match", d, effect, 0.01, 100, 8, {8: 1.0}, 0.95
-        test = text.PromptComparison(*known)
+        test = text.PromptComparison("a", "b", "", d, 0.01, 100, {8: 1.0}, 0.95)
         size = test.plan(power)[8]
 
         def chance(n, effect=effect):
             critical = stats.t.ppf(0.975, n - 1)
             return stats.nct.sf(critical, n - 1, effect * np.sqrt(n))
 
-        assert chance(size.apart) > power - 0.005
-        assert chance(min(size.apart - 1, size.apart * 0.98)) < power + 0.005
-        assert size.low <= size.apart <= size.high
-        assert np.isinf(size.high) == (effect < 0.1)
-    assert test.plan(0.001)[8].apart <= test.plan(0.02)[8].apart  # chance alone
+        assert chance(size) > power - 0.005
+        assert chance(min(size - 1, size * 0.98)) < power + 0.005
     refused(("power: expected a number between 0 and 1", test.plan, 1.2))
 
 
 def test_every_format_holds_the_same_numbers(report):
     rows, told = [*csv.DictReader(report.to_csv().splitlines())], report._plain()
     assert told == json.loads(report.to_json())
-    assert told["values"]["sharper"]["1-grams score"] == [*report.scores["sharper"][1]]
-    for row, line in zip(rows, report.to_frame().to_dict("records")):
-        name, metric = row["candidate"], row["metric"]
-        value = report[name][metric].value
-        found = told["candidates"][name][metric]["value"], line["value"]
-        assert [float(row["value"]), *found] == [value] * 3
-    for row, x, found in zip(rows[12:], report.comparisons, told["comparisons"]):
-        assert row["metric"] == f"{x.kernel} score"
-        assert float(row["p_value"]) == found["p_value"] == x.p_value
-        assert found["plan"]["8"]["apart"] == x.plan()[8].apart
-    shown = [report.to_text(200), report.to_markdown(), report._repr_html_()]
-    for form in shown:
-        for cells in report.cells().values():
-            assert all(cell in form.replace("*", "") for cell, _ in cells)
+    shown = [report.to_markdown(), report._repr_html_(), report.to_html()]
+    told_text = report.to_text()
+    for row in rows:
+        found = told["candidates"][row["candidate"]][row["metric"]]
+        assert float(row["value"]) == found["value"]
+        cell, _ = report.cells()[row["candidate"]][report.metrics.index(row["metric"])]
+        assert float(cell.split()[0]) == pytest.approx(found["value"], abs=0.006)
+        assert all(cell in form for form in shown)
+        assert (row["metric"] in told_text) == row["metric"].endswith("score")
+    for x, found in zip(report.comparisons, told["comparisons"], strict=True):
+        assert (found["p_value"], found["plan"]["8"]) == (x.p_value, x.plan()[8])
+        assert f"{x.plan()[8]:,.0f}" in told_text
     assert report.conclusions[0].startswith("P is closer than sharper to what people w")
-
-
-def test_unknown_names_are_told(report):
-    refused(("expected two candidates", report.compare, "P", "P"))
-    refused(
-        ("no kernel is called '3-grams'", report.compare, "P", "sharper", "3-grams"),
-        error=KeyError,
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_a_user")
-@pytest.mark.parametrize(("num_prompts", "number"), [(100, 2), (300, 4), (100, 8)])
-def test_the_level_is_that_of_the_test(num_prompts, number):
-    """Two candidates of one law, 1,000 times: .05 has a deviation of .007."""
-    seeds = ([5, num_prompts, seed] for seed in range(1000))
-    tests = (trial(num_prompts, number, seed, power=1) for seed in seeds)
-    told = np.mean([x.compare("P", "sharper").p_value < 0.05 for x in tests])
-    assert 0.03 <= told <= 0.07
+    assert "P is closer" in report.to_html()
