@@ -183,7 +183,15 @@ def evaluate(
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
     compared = found.compare(*compare) if compare else None
     if form == "json":
-        told = _contents(found, plan, name, [*named.values()])
+        told = found._plain() | {
+            "references": plan.references and {"file": name} | vars(plan.references),
+            "candidates": [
+                {"file": shown(path), "name": x, **vars(plan.candidates[x])}
+                | {"metrics": found.entries(x)}
+                for x, path in named.items()
+            ],
+            "empty": plan.empty,
+        }
         text = to_json(told | ({"comparison": compared} if compared else {}))
     elif form in PLAIN:
         text = getattr(found, f"to_{form}")()
@@ -262,31 +270,3 @@ def _named_errors(references: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         said = re.sub("^references(?=: )", lambda _: references, str(error))
         fail(with_options(said))
-
-
-# --- Writing ------------------------------------------------------------------------
-
-
-def _contents(found: Any, plan: Any, references: str, files: list[str]) -> dict:
-    """What JSON holds: sizes, numbers, and what is said."""
-    from qdtheory.text.report import SAID
-
-    def sizes(path: str, size: Any) -> dict[str, Any]:
-        return {
-            "file": path,
-            "sentences": size.sentences,
-            "tokens": size.tokens,
-            "empty_lines": size.empty,
-        }
-
-    return {
-        "references": plan.references and sizes(references, plan.references),
-        "candidates": [
-            sizes(shown(path), size) | {"name": name, "metrics": found.entries(name)}
-            for path, (name, size) in zip(files, plan.candidates.items())
-        ],
-        "real": found.real,
-        "best": found.best,
-        **{name: getattr(found, name) for name in SAID},
-        "empty": plan.empty,
-    }

@@ -144,21 +144,6 @@ OutputOption = Annotated[
 PlotOption = Annotated[
     Path | None, option("Draw the planes: an SVG, PDF or PNG file.", "FILE")
 ]
-HtmlOption = Annotated[
-    Path | None, option("Write a page with planes and table.", "FILE")
-]
-MetricsOption = Annotated[
-    list[str] | None,
-    option(
-        "Show these alone, such as BLEU CND-2; with --prompts kernels, such as "
-        "1-grams, 'exact match', MODULE:FUNCTION.",
-        "NAMES...",
-        *("--metrics", "-m", "--kernel"),
-    ),
-]
-CompareOption = Annotated[
-    tuple[str, str] | None, option("Say which of two candidates is closer.", "A B")
-]
 
 
 def form_of(form: Any, as_json: bool) -> Any:

@@ -60,7 +60,7 @@ class TextSize(Record):
 
     sentences: int
     tokens: int
-    empty: int
+    empty_lines: int
 
 
 class Plan(Record):
@@ -375,9 +375,9 @@ def reported(
         left_out={name: x.left_out for name, x in each.items()},
         real_left_out={name: x.real_left_out for name, x in each.items()},
         sizes={name: size.sentences for name, size in plan.candidates.items()},
-        empty={name: size.empty for name, size in plan.candidates.items()},
+        empty={name: size.empty_lines for name, size in plan.candidates.items()},
         num_references=getattr(real, "sentences", 0),
-        num_empty_references=getattr(real, "empty", 0),
+        num_empty_references=getattr(real, "empty_lines", 0),
         dependent=tuple(dependent),
         warnings=(*plan.warnings, *copies, *of_each),
         methods=_methods(plan, columns.drawn),
@@ -478,8 +478,8 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         f"intervals over {kinds[4]}; {versions()}"
     )
     every = sizes | ({"references": real} if real else {})
-    if any(size.empty for size in every.values()):
-        counts = ", ".join(f"{name} {size.empty:,}" for name, size in every.items())
+    if any(size.empty_lines for size in every.values()):
+        counts = ", ".join(f"{name} {size.empty_lines:,}" for name, size in every.items())
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
         text += f"; empty sentences {done}: {counts}"
     if drawn:
