@@ -126,15 +126,9 @@ def refuse_idle_choice(paths: list[str], field: str | None) -> None:
 
 # --- Reports ------------------------------------------------------------------------
 
-Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
 FormatOption = Annotated[
-    Format | None,
-    option(
-        "A table, all its digits, or the table for a paper.",
-        None,
-        "--format",
-        show_default="table",
-    ),
+    Literal["table", "csv", "markdown", "latex", "json"] | None,
+    option("What is printed; --json: json.", None, "--format", show_default="table"),
 ]
 JsonOption = Annotated[bool, flag("--json", "--format json.")]
 OutputOption = Annotated[

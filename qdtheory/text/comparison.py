@@ -223,9 +223,14 @@ def choose(report: Any, *metrics: str) -> Any:
 
 
 def rows_of(
-    names: Sequence[str], metrics: Sequence[str] | None = None, where: str = ""
+    names: Sequence[str], metrics: Sequence[str] | None = None, alone: bool = False
 ) -> tuple[str, ...]:
-    """Names of the metrics that are shown: those asked for, or the usual ones."""
+    """Names of the metrics that are shown: those asked for, or the usual ones.
+
+    If a sample stands alone, without references, there are fewer.
+    """
+    names = [name for name in names if not (alone and of_references(name))]
+    where = " without references" * alone
     kinds, orders = zip(*(name.rpartition("-")[::2] for name in names))
     if not metrics:
         most = max(map(int, orders))
