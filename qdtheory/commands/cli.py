@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from qdtheory.commands.catalogue import metrics, rewards
 from qdtheory.commands.check import check
 from qdtheory.commands.doctor import doctor
-from qdtheory.commands.evaluate import GONE, evaluate
+from qdtheory.commands.evaluate import DAILY, GONE, evaluate
 from qdtheory.commands.grade import grade
 from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.outputs import complain, with_options
@@ -94,6 +94,9 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         for option in self.params:
+            if ctx.info_name == "evaluate" and option.param_type_name == "option":
+                panel = "Daily" if option.name in DAILY else "Rare"
+                cast(Any, option).rich_help_panel = panel
             text = getattr(option, "help", None) or ""
             if PAIRS in text:
                 from qdtheory.pairs import named_pairs

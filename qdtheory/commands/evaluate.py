@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from qdtheory.commands import inputs
-from qdtheory.commands.inputs import option
+from qdtheory.commands.inputs import flag, option
 from qdtheory.commands.outputs import (
     complain,
     fail,
@@ -31,7 +30,8 @@ from qdtheory.text import defaults
 from qdtheory.text.files import Files, shown
 
 PLAIN = "csv", "markdown", "latex", "html"  # forms of the table alone
-daily, rare = (partial(option, rich_help_panel=x) for x in ("Daily", "Rare"))
+# The first panel of the help.
+DAILY = "references", "real", "metrics", "all", "compare", "field", "prompts", "output"
 # What is typed, or called, instead of options that are gone.
 IN_PYTHON = ("smoothing", "estimator", "empty", "draws")
 GONE = {f"--{x}": f"in Python: qd.evaluate(..., {x}=...)" for x in IN_PYTHON} | {
@@ -50,69 +50,39 @@ def evaluate(
     ],
     references: Annotated[
         list[str] | None,
-        daily("Real text, one sample in all.", "FILES...", "--references", "-r"),
+        option("Real text, one sample in all.", "FILES...", "--references", "-r"),
     ] = None,
     real: Annotated[
         str | None,
-        daily("Held-out real text, as a column; or which candidate is.", "FILE"),
+        option("Held-out real text, as a column; or which candidate is.", "FILE"),
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        daily(
+        option(
             "Rows, such as CND BLEU-2; with --prompts kernels, 2-grams.",
             "NAMES...",
             *("--metrics", "-m", "--kernel"),
         ),
     ] = None,
-    all: Annotated[bool, daily("All rows, not eight.", None, "--all")] = False,
+    all: Annotated[bool, flag("--all", "All rows, not eight.")] = False,
     compare: Annotated[
-        tuple[str, str] | None, daily("Say which of two is closer.", "A B")
+        tuple[str, str] | None, option("Say which of two is closer.", "A B")
     ] = None,
-    field: Annotated[
-        str | None,
-        daily(
-            "Field or column of the text, also choices.0.text; then the references'. "
-            "With --prompts: prompt,outputs,references.",
-            "NAME,...",
-            *("--field", "--column", "--fields"),
-        ),
-    ] = None,
-    prompts: Annotated[
-        bool, daily("Several outputs for each prompt, see above.", None, "--prompts")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        daily(
-            "Write to a file: .csv .md .tex .json .txt .html.",
-            "FILE",
-            *("--output", "--out", "-o"),
-        ),
-    ] = None,
-    form: Annotated[
-        inputs.Format | None,
-        rare("What is printed; --json: json.", None, "--format", show_default="table"),
-    ] = None,
-    plot: Annotated[
-        Path | None, rare("Draw the planes: an SVG, PDF or PNG file.", "FILE")
-    ] = None,
-    html: Annotated[
-        Path | None, rare("Write a page with planes and table.", "FILE")
-    ] = None,
-    methods: Annotated[
-        bool, rare("Print legend and methods too, as in files.", None, "--methods")
-    ] = False,
+    field: inputs.FieldOption = None,
+    prompts: Annotated[bool, flag("--prompts", "Several outputs a prompt.")] = False,
+    output: inputs.OutputOption = None,
+    form: inputs.FormatOption = None,
+    plot: inputs.PlotOption = None,
+    html: Annotated[Path | None, option("A page of planes and table.", "FILE")] = None,
+    methods: Annotated[bool, flag("--methods", "Legend and methods too.")] = False,
     max_order: Annotated[
-        int, rare("Highest order n of n-grams.", min=1, max=100)
+        int, option("Highest order n of n-grams.", min=1, max=100)
     ] = defaults.MAX_ORDER,
-    tokenizer: Annotated[
-        defaults.TokenizerName, rare("Split sentences at white space, or as sacrebleu.")
-    ] = "whitespace",
-    lowercase: Annotated[
-        bool, rare("Lower-case sentences first.", None, "--lowercase")
-    ] = False,
+    tokenizer: inputs.TokenizerOption = "whitespace",
+    lowercase: inputs.LowercaseOption = False,
     scheduler: Annotated[
         str | None,
-        rare("Count on a Dask cluster, or in N processes here.", "ADDRESS or N"),
+        option("Count on a Dask cluster, or in N processes here.", "ADDRESS or N"),
     ] = None,
 ) -> None:
     """BLEU, Self-BLEU, CR, NRR, CND, distinct and MS-Jaccard of generated text.
@@ -129,7 +99,8 @@ def evaluate(
 
     An option of FILES or NAMES takes all words up to the next option, so that
     candidates come first. The last line ends with the signature, which names each
-    choice that changes a number: print it beside the numbers.
+    choice that changes a number: print it beside the numbers. --output writes
+    .csv, .md, .tex, .json, .txt or .html, by the name of its file.
 
     With --prompts a row is a prompt, its outputs and references, or one output:
     at least two samples of the model a prompt, and human answers if there are.
@@ -152,11 +123,12 @@ def evaluate(
     if references is None:
         inputs.refuse_idle("without --references", plot=plot, html=html)
     named, aliases = _named(candidates, real)
-    compare = _compared(compare, named, aliases)
+    pair: Any = compare and tuple(map(aliases.get, compare))
+    if pair and (None in pair or pair[0] == pair[1]):
+        fail(f"--compare: expected two of the candidates {', '.join(named)}")
     if form not in (None, "table"):
-        inputs.refuse_idle(f"with --format {form}", methods=methods or None)
-    if form in PLAIN:
-        inputs.refuse_idle(f"with --format {form}", compare=compare)
+        idle = {"methods": methods or None, "compare": pair if form in PLAIN else None}
+        inputs.refuse_idle(f"with --format {form}", **idle)
     own, of_references, *_ = [*inputs.fields_of(field, 2), None, None]
     shared = [] if of_references else references or []
     inputs.refuse_idle_choice([*named.values(), *shared], own)
@@ -180,9 +152,17 @@ def evaluate(
         plan = planned(*texts, max_order=max_order, **rows)
         found = counted(plan, *texts, step)
     found = replace(found, warnings=tuple(map(with_options, found.warnings)))
-    compared = found.compare(*compare) if compare else None
+    compared = pair and found.compare(*pair)
     if form == "json":
-        told = _contents(found, plan, name, [*named.values()])
+        told = found._plain() | {
+            "references": plan.references and {"file": name} | vars(plan.references),
+            "candidates": [
+                {"file": shown(path), "name": x, **vars(plan.candidates[x])}
+                | {"metrics": found.entries(x)}
+                for x, path in named.items()
+            ],
+            "empty": plan.empty,
+        }
         text = to_json(told | ({"comparison": compared} if compared else {}))
     elif form in PLAIN:
         text = getattr(found, f"to_{form}")()
@@ -233,16 +213,6 @@ def _named(
     return dict(zip(names, paths)), aliases
 
 
-def _compared(compare: Any, named: Any, aliases: Any) -> Any:
-    """Fail early unless two of the candidates are to be compared, or none."""
-    if compare is None:
-        return None
-    pair = tuple(aliases.get(name) for name in compare)
-    if None in pair or pair[0] == pair[1]:
-        fail(f"--compare: expected two of the candidates {', '.join(named)}")
-    return pair
-
-
 def _file(path: str) -> Any:
     if not path:  # which Path takes for this folder
         fail("'': No such file or directory")
@@ -261,31 +231,3 @@ def _named_errors(references: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         said = re.sub("^references(?=: )", lambda _: references, str(error))
         fail(with_options(said))
-
-
-# --- Writing ------------------------------------------------------------------------
-
-
-def _contents(found: Any, plan: Any, references: str, files: list[str]) -> dict:
-    """What JSON holds: sizes, numbers, and what is said."""
-    from qdtheory.text.report import SAID
-
-    def sizes(path: str, size: Any) -> dict[str, Any]:
-        return {
-            "file": path,
-            "sentences": size.sentences,
-            "tokens": size.tokens,
-            "empty_lines": size.empty,
-        }
-
-    return {
-        "references": plan.references and sizes(references, plan.references),
-        "candidates": [
-            sizes(shown(path), size) | {"name": name, "metrics": found.entries(name)}
-            for path, (name, size) in zip(files, plan.candidates.items())
-        ],
-        "real": found.real,
-        "best": found.best,
-        **{name: getattr(found, name) for name in SAID},
-        "empty": plan.empty,
-    }

@@ -126,15 +126,9 @@ def refuse_idle_choice(paths: list[str], field: str | None) -> None:
 
 # --- Reports ------------------------------------------------------------------------
 
-Format: TypeAlias = Literal["table", "csv", "markdown", "latex", "json"]
 FormatOption = Annotated[
-    Format | None,
-    option(
-        "A table, all its digits, or the table for a paper.",
-        None,
-        "--format",
-        show_default="table",
-    ),
+    Literal["table", "csv", "markdown", "latex", "json"] | None,
+    option("What is printed; --json: json.", None, "--format", show_default="table"),
 ]
 JsonOption = Annotated[bool, flag("--json", "--format json.")]
 OutputOption = Annotated[
@@ -143,21 +137,6 @@ OutputOption = Annotated[
 ]
 PlotOption = Annotated[
     Path | None, option("Draw the planes: an SVG, PDF or PNG file.", "FILE")
-]
-HtmlOption = Annotated[
-    Path | None, option("Write a page with planes and table.", "FILE")
-]
-MetricsOption = Annotated[
-    list[str] | None,
-    option(
-        "Show these alone, such as BLEU CND-2; with --prompts kernels, such as "
-        "1-grams, 'exact match', MODULE:FUNCTION.",
-        "NAMES...",
-        *("--metrics", "-m", "--kernel"),
-    ),
-]
-CompareOption = Annotated[
-    tuple[str, str] | None, option("Say which of two candidates is closer.", "A B")
 ]
 
 

@@ -133,10 +133,6 @@ def require_outputs(files: dict[str, Path | None], *inputs: str) -> None:
 def write(text: str, path: Path | None, option: str = "--output") -> None:
     """Write text to a file, whole or not at all; without one to standard output."""
     if path is None:
-        try:
-            text.encode(sys.stdout.encoding or "utf-8")
-        except UnicodeEncodeError:
-            text = text.replace("±", "+-")
         print(text)
         return
     data = f"{text}\n".encode("utf-8", "backslashreplace")

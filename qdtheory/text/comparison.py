@@ -35,11 +35,6 @@ NO_REFERENCES = (
 )
 
 
-def lower_is_better(metric: str) -> bool:
-    """Whether less of a metric is better."""
-    return metric.startswith(LOWER)
-
-
 def of_references(metric: str) -> bool:
     """Whether a metric compares a text with the references."""
     return not metric.startswith(ALONE)
@@ -102,7 +97,7 @@ class Comparison(Record):
         unfit = self.dependent and of_references(metric)
         if unfit or (self.uneven and metric.startswith(SIZED)) or not low <= high:
             return np.nan
-        sign = -1.0 if lower_is_better(metric) else 1.0
+        sign = -1.0 if metric.startswith(LOWER) else 1.0
         return sign * ((low > 0) - (high < 0))
 
     def better(self, metric: str) -> str | None:
@@ -113,28 +108,13 @@ class Comparison(Record):
         lead = self.lead(metric)
         return self.one if lead > 0 else self.other if lead < 0 else None
 
-    def closer(self, quality: str, diversity: str) -> str | None:
-        """Name the candidate that is closer to real text, by a compatible pair.
-
-        It has more of CR-n + NRR-n / 2, beyond the interval: of minus half of CND-n,
-        but for what both share; if `fixed`, it is closer to these references. If one is
-        better in both metrics then it is in the sum, whose error is at most the sum of
-        theirs, so that this test finds more.
-
-        Raises:
-            KeyError: the report has no such n.
-            ValueError: another pair, of which no sum is known to be a divergence.
-        """
-        kinds = [name.rpartition("-")[::2] for name in (quality, diversity)]
-        if [kind for kind, _ in kinds] != ["CR", "NRR"] or kinds[0][1] != kinds[1][1]:
-            raise ValueError(
-                f"{quality} with {diversity} cannot tell which is closer: text may beat"
-                " real text in both; take a compatible pair, CR-n with NRR-n of one n"
-            )
-        return self.better(f"CND-{kinds[0][1]}")
-
     def sentence(self, n: int | str) -> str:
-        """Say which of the two is closer to real text in n-grams, by CND."""
+        """Say which of the two is closer to real text in n-grams, by CND.
+
+        CND-n is minus twice CR-n + NRR-n / 2, but for what both share. If one is better
+        in both metrics then it is in the sum, whose error is at most the sum of theirs,
+        so that this test finds more.
+        """
         low, high = self._ends(f"CND-{n}")
         real = "these references" if self.fixed else "real text"
         over = "samples of candidates" + " and references" * (not self.fixed)
@@ -243,9 +223,14 @@ def choose(report: Any, *metrics: str) -> Any:
 
 
 def rows_of(
-    names: Sequence[str], metrics: Sequence[str] | None = None, where: str = ""
+    names: Sequence[str], metrics: Sequence[str] | None = None, alone: bool = False
 ) -> tuple[str, ...]:
-    """Names of the metrics that are shown: those asked for, or the usual ones."""
+    """Names of the metrics that are shown: those asked for, or the usual ones.
+
+    If a sample stands alone, without references, there are fewer.
+    """
+    names = [name for name in names if not (alone and of_references(name))]
+    where = " without references" * alone
     kinds, orders = zip(*(name.rpartition("-")[::2] for name in names))
     if not metrics:
         most = max(map(int, orders))

@@ -60,7 +60,7 @@ class TextSize(Record):
 
     sentences: int
     tokens: int
-    empty: int
+    empty_lines: int
 
 
 class Plan(Record):
@@ -90,16 +90,6 @@ class Columns(NamedTuple):
     ranges: tuple[np.ndarray, np.ndarray]
     are_rates: np.ndarray  # rates of repeats, whose intervals are skewed
     drawn: list[int]  # orders of distinct_k
-
-
-class Estimates(NamedTuple):
-    """The metrics of one candidate, and what is to be said of them."""
-
-    scores: Estimate
-    left_out: np.ndarray  # all metrics without each of its groups
-    real_left_out: np.ndarray  # and of the references'
-    negative: list[int]  # orders whose CND is surely below 0
-    warnings: tuple[str, ...]
 
 
 @told_later()
@@ -260,17 +250,14 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
             "candidates: expected a list of texts, texts by name, such as {'model': "
             f"texts}}, or a list of paths, got one {type(candidates).__name__}"
         )
-    if not isinstance(candidates, list | tuple) or not all(map(_is_there, candidates)):
+    if not isinstance(candidates, list | tuple) or not all(
+        os.path.exists(x) if isinstance(x, str) else is_file(x) for x in candidates
+    ):
         return {ALONE: candidates}
     by_name = {name_of(path): path for path in candidates}
     if len(by_name) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
     return by_name
-
-
-def _is_there(file: Any) -> bool:
-    """Whether something is a path or a stream; a string, only if there is the file."""
-    return os.path.exists(file) if isinstance(file, str) else is_file(file)
 
 
 # --- Plan and counts ----------------------------------------------------------------
@@ -299,7 +286,7 @@ def planned(
         orders = range(1, max_order + 1)
         kinds = *KINDS, f"distinct_{draws or DRAWS}"
         names = [f"{kind}-{n}" for kind in kinds for n in orders]
-        _rows(names, metrics, references is None)
+        rows_of(names, metrics, references is None)
     # References first: a fault of theirs would else bear a candidate's name.
     if references is not None:
         with naming("references"):
@@ -357,35 +344,30 @@ def reported(
     """Compute metrics and intervals from all sums and the scores of each group."""
     columns, each = _columns(plan, totals), {}
     names, real = (*compress(columns.names, columns.kept),), plan.references
-    for name, scores in of_groups.items():
+    for name, groups in of_groups.items():
         with naming(name):
-            each[name] = _estimated(plan, totals, columns, name, scores)
-    negative = {name: x.negative for name, x in each.items()}
+            each[name] = _estimated(plan, totals, columns, name, groups)
+    scores, left_out, real_left_out, negative, warnings = (
+        dict(zip(each, x)) for x in zip(*each.values())
+    )
     dependent = {x: n for x, n in negative.items() if n or x in plan.dependent}
     copies = comparability.warn_of_copies(plan.copied, dependent, SURE)
-    of_each = chain.from_iterable(x.warnings for x in each.values())
     return Report(
         metrics=names,
-        scores={name: x.scores for name, x in each.items()},
-        left_out={name: x.left_out for name, x in each.items()},
-        real_left_out={name: x.real_left_out for name, x in each.items()},
+        scores=scores,
+        left_out=left_out,
+        real_left_out=real_left_out,
         sizes={name: size.sentences for name, size in plan.candidates.items()},
-        empty={name: size.empty for name, size in plan.candidates.items()},
+        empty={name: size.empty_lines for name, size in plan.candidates.items()},
         num_references=getattr(real, "sentences", 0),
-        num_empty_references=getattr(real, "empty", 0),
+        num_empty_references=getattr(real, "empty_lines", 0),
         dependent=tuple(dependent),
-        warnings=(*plan.warnings, *copies, *of_each),
+        warnings=(*plan.warnings, *copies, *chain(*warnings.values())),
         methods=_methods(plan, columns.drawn),
         signature=_signature(plan),
-        rows=_rows(names, plan.metrics, real is None),
+        rows=rows_of(names, plan.metrics, real is None),
         real=plan.real,
     )
-
-
-def _rows(names: Sequence[str], metrics: Any, alone: bool) -> tuple[str, ...]:
-    """The metrics that are shown, of those that there are."""
-    there = [name for name in names if not (alone and of_references(name))]
-    return rows_of(there, metrics, " without references" * alone)
 
 
 def _columns(plan: Plan, totals: CorpusSums) -> Columns:
@@ -409,8 +391,12 @@ def _estimated(
     columns: Columns,
     name: str,
     scores: Sequence[GroupScores],
-) -> Estimates:
-    """The intervals of one candidate, of its metrics and those without each group."""
+) -> tuple[Estimate, np.ndarray, np.ndarray, list[int], tuple[str, ...]]:
+    """The metrics of one candidate, and what is to be said of them.
+
+    They come with intervals; without each of its groups; without each of the
+    references'; with the orders whose CND is surely below 0; and with warnings.
+    """
     metrics = metrics_of_sums(totals, name, scores, plan.estimator)
     rows = metrics.reshape(-1, metrics.shape[-1])
     more = [distinct_of_draws(totals, name, n, plan.draws) for n in columns.drawn]
@@ -436,13 +422,13 @@ def _estimated(
     highest = np.asarray(interval_of(*estimate, SURE).high)[rates[0]]
     kept = columns.kept
     negative = [n for n, high in zip(orders, highest) if high < 0 and kept[rates[0, 0]]]
-    rows = _rows(columns.names, plan.metrics, plan.references is None)
+    rows = rows_of(columns.names, plan.metrics, plan.references is None)
     few, same = ([y for y in compress(columns.names, x) if y in rows] for x in missing)
     warnings = comparability.warnings_of(name, few, same)
     warnings += comparability.decided_by_few(totals, name)
     told = {part: getattr(intervals, part)[kept] for part in KEYS}
-    left_out, real_left_out = left_out[:, kept], real_left_out[:, kept]
-    return Estimates(Estimate(**told), left_out, real_left_out, negative, warnings)
+    rest = left_out[:, kept], real_left_out[:, kept]
+    return Estimate(**told), *rest, negative, warnings
 
 
 def _size(corpus: Sample) -> TextSize:
@@ -473,8 +459,8 @@ def _methods(plan: Plan, drawn: list[int]) -> str:
         f"intervals over {kinds[4]}; {versions()}"
     )
     every = sizes | ({"references": real} if real else {})
-    if any(size.empty for size in every.values()):
-        counts = ", ".join(f"{name} {size.empty:,}" for name, size in every.items())
+    if any(size.empty_lines for size in every.values()):
+        counts = ", ".join(f"{x} {size.empty_lines:,}" for x, size in every.items())
         done = "scored, with BLEU 0" if plan.empty == "keep" else "skipped"
         text += f"; empty sentences {done}: {counts}"
     if drawn:

@@ -28,22 +28,7 @@ Out: TypeAlias = str | PathLike[str] | None  # a file, or none
 
 TITLE = "Quality and diversity"
 PLANES = "Candidates in two planes of quality and diversity; the table has the numbers"
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem; color: #1b1b1b; background: #fff }
-.wide { overflow-x: auto }
-table { border-collapse: collapse }
-td { white-space: nowrap }
-th, td { padding: .2rem .8rem; text-align: right;
-  border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums }
-th[scope=row] { text-align: left }
-svg { max-width: 100%; height: auto; background: #fff }
-.warning { border-left: .3rem solid #b35900; padding-left: .8rem }
-@media (prefers-color-scheme: dark) {
-  body { color: #e6e6e6; background: #181818 }
-  th, td { border-color: #444 }
-}
-"""
+STYLE = "body { font-family: sans-serif } th, td { padding: .2rem .8rem }"
 
 
 class Tabled(Display):
@@ -80,19 +65,6 @@ class Tabled(Display):
         """
         return kept(tables.csv_table([self.columns, *self._rows()]), path)
 
-    def to_frame(self: Any) -> Any:
-        """Make a data frame of pandas in long form, a row for each candidate's metric.
-
-        Its columns are those of the CSV. A table with candidates side by side is
-        `frame.pivot(index="metric", columns="candidate", values="value")`.
-
-        Raises:
-            ModuleNotFoundError: pandas is not installed.
-        """
-        with required("a data frame", extra=None):
-            import pandas as pd
-        return pd.DataFrame(self._rows(), columns=list(self.columns))
-
     def _rows(self: Any) -> list[tuple]:
         cells = ((name, *cell) for name in self for cell in self[name].items())
         return [(*names, *numbers(interval)) for *names, interval in cells]
@@ -102,6 +74,23 @@ class Tabled(Display):
         said = self.legend(), *warnings, *self.conclusions, self.methods
         told = "".join(f"<p>{escape(printable(text))}</p>" for text in said)
         return f"{self._laid_out('html')}{told}"
+
+    def to_html(self: Any, path: Out = None) -> str:
+        """Lay out planes, if there are, table and methods as one page.
+
+        The page needs no other file and runs no script.
+
+        Raises:
+            ModuleNotFoundError: the extra "plot" is not installed.
+        """
+        figure = _figure(self) if getattr(self, "num_references", 0) else ""
+        page = (
+            "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>"
+            f"{TITLE}</title><style>{STYLE}</style></head><body><main><h1>{TITLE}</h1>\n"
+            f"{figure}{self._repr_html_()}\n<p>{escape(self.signature)}</p></main></body>"
+            "</html>"
+        )
+        return kept(page, path)
 
 
 class Report(Record, Tabled):
@@ -166,11 +155,10 @@ class Report(Record, Tabled):
     beside_real = comparison.beside_real
     best = property(comparison.best_of)
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def __repr__(self) -> str:
         return self.to_text()
+
+    __str__ = __repr__
 
     def to_text(  # pyright: ignore
         self, path: Out = None, width: int = 80, methods: bool = False
@@ -190,30 +178,6 @@ class Report(Record, Tabled):
     def to_json(self, path: Out = None, indent: int | None = None) -> str:  # pyright: ignore
         """Write as JSON, infinity and NaN as null."""
         return kept(super().to_json(indent), path)
-
-    def to_html(self, path: Out = None) -> str:
-        """Lay out planes, table and methods as one page that needs no other file.
-
-        The page loads nothing and runs no script.
-
-        Raises:
-            ModuleNotFoundError: the extra "plot" is not installed.
-        """
-        said = [f"<p class='warning'>{escape(text)}</p>" for text in self.warnings]
-        told = self.legend(), *self.conclusions, self.methods, self.signature
-        said += [f"<p>{escape(text)}</p>" for text in told]
-        page = [
-            "<!DOCTYPE html>",
-            "<html lang='en'><head><meta charset='utf-8'>",
-            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-            f"<title>{TITLE}</title><style>{STYLE}</style></head><body><main>",
-            f"<h1>{TITLE}</h1>",
-            _figure(self) if self.num_references else "",
-            f"<div class='wide'>{self._laid_out('html')}</div>",
-            *said,
-            "</main></body></html>",
-        ]
-        return kept("\n".join(page), path)
 
     def plot(self, n: int | None = None) -> Any:
         """Draw the candidates in two planes; see `qd.text.plot_report`.

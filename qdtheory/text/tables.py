@@ -5,12 +5,11 @@ import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import TypeAlias
 
 from rich.cells import cell_len
 
-from qdtheory.support.layout import GAP, WRAP, padded, printable, wrapped
+from qdtheory.support.layout import GAP, html_rows, padded, printable, wrapped
 from qdtheory.support.records import Estimate
 
 # A number with its margin, "0.51 ±0.02", and its marks: "*" for the best cell of a row,
@@ -127,23 +126,15 @@ def latex_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> s
 
 
 def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
-    """Lay out a table in HTML, with the best numbers in bold.
+    """Lay out a table in HTML.
 
     Example:
         >>> table = html_table(["CR-1"], {"a<b": [("0.51 ±0.02", "*")]})
-        >>> "a&lt;b" in table, "<td><b>0.51 ±0.02</b> *</td>" in table
+        >>> "a&lt;b" in table, ">0.51 ±0.02 *</td>" in table
         (True, True)
     """
-
-    def shown(text: str, mark: str) -> str:
-        text = f"<b>{escape(text)}</b>" if BEST in mark else escape(text)
-        return f"<td>{text} {escape(mark)}</td>"
-
-    heads = "".join(f"<th scope='col'>{escape(printable(c))}</th>" for c in columns)
-    lines = [f"<tr><td></td>{heads}</tr>"]
-    for row, *cells in _lines(rows, columns, shown):
-        lines.append(f"<tr><th scope='row'>{row}</th>{''.join(cells)}</tr>")
-    return f"<table style='{WRAP}'>{''.join(lines)}</table>"
+    lines = _lines(rows, columns, lambda text, mark: f"{text} {mark}".rstrip())
+    return html_rows(lines, ["", *map(printable, columns)])
 
 
 def csv_table(lines: Iterable[Sequence[object]]) -> str:
@@ -178,7 +169,7 @@ def with_margin(interval: Estimate) -> str:
         return f"{UNKNOWN if math.isnan(value) else f'{value:z.3g}'} ±{UNKNOWN}"
     if not math.isfinite(half):
         return f"{value:.4g} ±inf"
-    if half <= _rounding(value):
+    if half <= ROUNDING * max(abs(value), 1):
         return f"{value if abs(value) > ROUNDING else 0:.4g} ±0"
     digits = -_exponent(half) + (half < 2 * 10 ** _exponent(half))
     if abs(value) >= SMALL and digits > PLACES:
@@ -190,10 +181,6 @@ def with_margin(interval: Estimate) -> str:
         return f"{x:.{max(_exponent(x) + digits, 0)}e}" if abs(x) > ROUNDING else "0"
 
     return f"{shown(value)} ±{shown(half)}"
-
-
-def _rounding(value: float) -> float:
-    return ROUNDING * max(abs(value), 1)
 
 
 def _exponent(x: float) -> int:

@@ -504,19 +504,8 @@ def test_bad_input(as_a_user):
         *((known, f, some, some, 1, "pair") for f in (coverage_rate, cnd_of)),
         *((lone, nrr, some, 2, x) for x in ("pairs", "sentence-pairs")),
     )
-    for estimator in ("pairs", "sentence-pairs"):
-        assert coverage_rate(real, real, 2, estimator) == 1
-
-
-def test_bad_settings_of_sums(as_a_user):
-    def counting(*texts, max_order=2, estimator="plug-in", **options):
-        both = {"x": as_corpus([*texts])}, as_corpus(["a b", "b a"])
-        return scored(partial_sums(*both, max_order, **options), None, estimator)
-
+    both = {"x": as_corpus(real)}, as_corpus(real)
     groups = "num_groups: expected a whole number from 1 to 255, got "
-    pairs = partial(counting, "a b", "b a", "b", estimator="pairs")
-    refused(
-        ("max_order: expected 1 or more, got 0", partial(counting, max_order=0), "a b"),
-        *((f"{groups}{x}", partial(counting, num_groups=x), "a b") for x in (0, 256)),
-        ("pairs need at least two", pairs),
-    )
+    for number in (0, 256):
+        counted_so = partial(partial_sums, num_groups=number)
+        refused((f"{groups}{number}", counted_so, *both, 1))

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -101,19 +100,6 @@ def test_the_sum_of_a_compatible_pair_is_the_test(found):
             total = value[cr] + value[nrr] / 2
             assert value[both] == pytest.approx(-2 * total, abs=1e-12)
             assert 0 < error[both] <= (2 * error[cr] + error[nrr]) * (1 + 1e-12)
-            assert ours.closer(cr, nrr) == ours.better(both)
-
-
-def test_a_text_is_not_better_than_itself():
-    rng = np.random.default_rng(1)
-    own = texts(rng, 40, STEEP)
-    found = evaluate({"one": own, "copy": own}, texts(rng, 40, FLAT), max_order=2)
-    for paired in (False, True):
-        ours = compare(found, "one", "copy", paired=paired)
-        np.testing.assert_array_equal(ours.difference.value, 0)
-        assert {ours.better(name) for name in ours.metrics} == {None}
-    high = ours.difference.high
-    assert (high[~np.isnan(high)] == 0).all()
 
 
 @pytest.mark.slow
@@ -161,8 +147,6 @@ def test_a_report_says_how_far_each_is_and_who_is_closer_than_whom():
     assert each[1].startswith("In 1-grams flat cannot be told from real text, CND-1 ")
     found = said(2, "flat", "again")
     assert last.endswith(said(1, *laws).signature)
-    assert ": none is" not in (who := found.conclusions[2])
-    assert who.startswith("By CND none is shown to be closer to real text in 2-grams")
     assert found.compare("flat", "again").sentence(2).startswith("Neither is shown")
     # What was copied, and real text, take no part.
     *_, told, last = said(2, "steep", copy=references).conclusions
@@ -325,9 +309,6 @@ def test_what_may_be_no_difference_has_no_upper_end():
     assert np.isfinite(found["CR-1"].low)
     assert np.isinf(found["CR-1"].high)
     assert plan(few, "one", "other", fixed=True)["CND-1"].apart < found["CND-1"].apart
-    tables = "scores", "left_out"
-    same = {x: dict.fromkeys(few, getattr(few, x)["one"]) for x in tables}
-    assert np.isinf(plan(replace(few, **same), "one", "other")["NRR-1"].apart)
 
 
 # --- bad input --------------------------------------------------------------------
@@ -335,7 +316,7 @@ def test_what_may_be_no_difference_has_no_upper_end():
 
 def test_bad_input(found, as_a_user):
     compared, chosen = found.compare, found.choose
-    both, again = compared("flat", "steep"), pilot(60, 1)
+    again = pilot(60, 1)
     planned = partial(plan, again, "one", "other")
     uneven = replace(again, sizes={"one": 60, "other": 61})
     refused(
@@ -348,14 +329,11 @@ def test_bad_input(found, as_a_user):
         ),
         error=KeyError,
     )
-    beaten = [("CR-2", "NRR-1"), ("NRR-2", "CR-2")]
-    untold = "{} with {} cannot tell which is closer"
     there = "no metric is called 'BLUE'; there are BLEU, Self-BLEU, CR, NRR, CND, dist"
     refused(
         ("two candidates, got ", compared, "flat", "flat"),
         ("got 80 and 60", partial(compared, paired=True), "flat", "steep"),
         ("level: expected a", partial(planned, level=2)),
-        *((untold.format(*x), both.closer, *x) for x in beaten),
         (there, chosen, "CND", "BLUE"),
         ("with n-grams up to 2", chosen, "BLEU-3"),
         ("power: expected a number between 0 and 1, got 80", planned, 80),
@@ -375,20 +353,17 @@ def test_bad_input(found, as_a_user):
 
 def test_every_format_holds_the_same_numbers(found):
     told = json.loads(found.to_json())
-    rows, frame = [*csv.DictReader(io.StringIO(found.to_csv()))], found.to_frame()
+    rows = [*csv.DictReader(io.StringIO(found.to_csv()))]
     assert len(rows) == 3 * len(found.metrics)
-    assert tuple(frame.columns) == tuple(rows[0]) == (*COLUMNS, "beside_real")
-    for row, line in zip(rows, frame.to_dict("records"), strict=True):
+    assert tuple(rows[0]) == (*COLUMNS, "beside_real")
+    for row in rows:
         name, metric = row["candidate"], row["metric"]
-        assert (line["candidate"], line["metric"]) == (name, metric)
         entry = told["candidates"][name]["metrics"][metric]
         for key in COLUMNS[2:]:
             value = getattr(found[name][metric], key)
-            assert type(value) is float
-            scores = getattr(found.scores[name], key)
+            of_all = getattr(found.scores[name], key)[found.metrics.index(metric)]
             of_json = np.nan if entry[key] is None else entry[key]
-            each = scores[found.metrics.index(metric)], float(row[key]), line[key]
-            np.testing.assert_equal([*each, of_json], [value] * 4)
+            np.testing.assert_equal([of_all, float(row[key]), of_json], [value] * 3)
     assert told["candidates"]["steep"]["sentences"] == 60
     assert told["references"] == 90
     for form in ("text", "markdown", "html"):
@@ -400,16 +375,6 @@ def test_every_format_holds_the_same_numbers(found):
         lines = [value] if isinstance(value, str) else [*value]
         assert told[said] in (value, lines)
         assert all(escape(line) in found.to_html() for line in lines)
-
-
-def test_a_package_that_is_missing_is_named(found, monkeypatch):
-    for module in ("pandas", "matplotlib", "matplotlib.pyplot"):
-        monkeypatch.setitem(sys.modules, module, None)
-    refused(
-        ("pandas: pip install pandas", found.to_frame),
-        ('"qdtheory[plot]"', found.to_html),
-        error=ModuleNotFoundError,
-    )
 
 
 # --- cells ------------------------------------------------------------------------
