@@ -131,6 +131,8 @@ def read_metric(given: str, references: Any = None) -> NamedMetric:
     metric, own = find_order(stem)
     if missing := own is None and re.fullmatch(ORDERED, metric.name) is not None:
         own = 10 if metric.name == "distinct_k" else ORDER
+    if own == 0 and metric.name.endswith("-n"):
+        raise ValueError(f"{given}: an order of n-grams is 1 or more, as in BLEU-2")
     name, default = titled(metric, own), REFERENCES.get(metric.name, "")
     if number and not default:
         raise ValueError(f"{stem} has no number of references; leave it out")

@@ -18,7 +18,6 @@ from qdtheory.commands.inputs import PAIRS
 from qdtheory.commands.outputs import complain, with_options
 from qdtheory.commands.qdisc import qdisc
 from qdtheory.support.packages import versions
-from qdtheory.text.files import FieldWarning
 
 ALL_WORDS = "an option of FILES or NAMES takes all words up to the next option, leaving"
 # Typer names the class of its errors by this subclass only.
@@ -36,7 +35,7 @@ class Commands(TyperGroup):
         """Run the command."""
         try:
             with warnings.catch_warnings():  # which are said in a line
-                warnings.simplefilter("always", FieldWarning)
+                warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = lambda x, *_: complain(with_options(str(x)))
                 status = super().main(*args, **options | {"standalone_mode": False})
         except UsageError as error:

@@ -84,14 +84,15 @@ def table_lines(
     return [line.rstrip() for line in lines]
 
 
-def html_rows(rows: Iterable[Sequence[str]]) -> str:
+def html_rows(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> str:
     """A table in HTML whose first column names its rows; long words wrap.
 
     Example:
         >>> "a&lt;b" in html_rows([("LL", "a<b")])
         True
     """
-    lines = [[("th", x), *(("td", y) for y in rest)] for x, *rest in rows]
+    lines = [[("th", x) for x in titles]] * bool(titles)
+    lines += [[("th", x), *(("td", y) for y in rest)] for x, *rest in rows]
     cell = "<{0} style='text-align: left{2}'>{1}</{0}>".format
     # The last column alone gives way; words of the others, which are short, stay whole.
     whole = "; overflow-wrap: break-word"

@@ -27,7 +27,7 @@ SIZED = "Self-BLEU", "distinct-", "MS-Jaccard"
 # A candidate beside real text, by which of the two is better.
 WORDS: dict[float, str] = {-1: "below", 0: "like", 1: "beyond"}
 JUDGED = "2", "3"  # orders by which two candidates are compared
-MOST = 4  # candidates that have a line each
+MOST = 3  # candidates that have a line each
 
 NO_REFERENCES = (
     "Without references nothing tells how good the texts are, or how close to real "

@@ -169,7 +169,11 @@ class Report(Record, Tabled):
         `methods`, or in a file, there are warnings, legend and methods too.
         """
         table = tables.plain_table(self.rows, self.cells(), width)
-        lines = [table, *self.conclusions]
+        beside = (
+            "Below, like, beyond: real text; beyond it is no merit, and less is better"
+        )
+        legend = [f"{beside} in Self-BLEU and CND."] * bool(self.real)
+        lines = [table, *legend, *self.conclusions]
         if methods or path is not None:
             said = *self.warnings, self.legend(), self.methods
             lines = [table, *paragraphs(said, width), *self.conclusions]

@@ -171,12 +171,14 @@ def test_estimates_are_those_of_scipy():
     small, lots = (rng.normal(size=(size, 2)) for size in (30, 40))
     scores = rng.normal(size=(12, 3, 2)) + np.eye(3)[:, :1]
     sides = {"quality": "u", "diversity": "v"}
-    found = module._diagnosis(sides, small, lots, scores, (), 100, 0.05)
+    found = module._diagnosis(
+        small, lots, scores, 0.05, 9000, **sides, witness=(), lot=100
+    )
     drawn, plain, mixed = scores.transpose(1, 2, 0)
     gains = found.quality_gain, found.diversity_gain
     pairs = [
         *zip(gains, drawn - plain),
-        (found.linearity, (mixed - (drawn + plain) / 2)[0]),
+        (found.concavity, (mixed - (drawn + plain) / 2)[1]),
     ]
     for gain, x in pairs:
         ends = student_t.interval(0.9, 11, x.mean(), sem(x))

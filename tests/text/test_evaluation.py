@@ -158,8 +158,7 @@ def files(tmp_path, monkeypatch):
 def test_samples_are_paths_streams_tables_or_texts():
     real = Path("real.txt")
     whole = evaluate({"model": STRINGS, "half": STRINGS[:30]}, real, 2)
-    half = pd.read_parquet("half.parquet")
-    columns = {"model": "model.parquet", "half": half}
+    columns = {"model": "model.parquet", "half": "half.parquet"}
     assert evaluate(columns, "real.parquet", 2, field="text") == whole
     stream = io.BytesIO(Path("model.txt").read_bytes())
     mixed = {"model": stream, "half": read_corpus("half.txt")}
@@ -225,7 +224,7 @@ def test_the_signature_tells_every_choice_that_changes_a_number_and_no_other():
 
 def test_bad_input(as_a_user):
     of_real = partial(evaluate, references=REAL, max_order=2)
-    model, body = {"x": MODEL}, {"x": pd.DataFrame({"text": ["a b"]})}
+    model = {"x": MODEL}
     some, against = [[5], [5, 1], [5]], partial(evaluate, model)
     refused(
         ("expected at least one set of candidates, got none", of_real, []),
@@ -241,13 +240,11 @@ def test_bad_input(as_a_user):
         ("smoothing: expected", partial(of_real, smoothing="add-one"), model),
         ("estimator: expected", partial(of_real, estimator="all"), model),
     )
-    without = "without a column 'body'; there are: 'text'"
     refused(
         ("or a list of paths, got one str", of_real, "model.txt"),
         ("candidates: expected a Corpus, a list of str", of_real, 5),
         ("several candidates go by name, {'model': texts}", of_real, [MODEL]),
         ("references: expected a Corpus, a list", against, {"a": []}),
-        (without, partial(of_real, field="body"), body),
         error=TypeError,
     )
     said = "texts themselves go in a list: 'a b'"
