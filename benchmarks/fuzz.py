@@ -173,14 +173,15 @@ def fault_of(arguments: list[str]) -> str | None:
         trace = io.StringIO()
         traceback.print_exception(result.exception, file=trace)
         return trace.getvalue()
+    lines = result.stderr.splitlines()  # a choice that was guessed, warnings, the error
+    well = all(line.startswith("qdtheory: ") for line in lines)
     if result.exit_code == 0:
-        if result.stderr:
+        if not well:
             return f"status 0, stderr {result.stderr!r}"
         if "--json" in arguments:
             json.loads(result.stdout)
         return None if result.stdout else "status 0 without an answer"
-    one_line = result.stderr.startswith("qdtheory: ") and result.stderr.count("\n") == 1
-    if result.exit_code != 1 or result.stdout or not one_line:
+    if result.exit_code != 1 or result.stdout or not (lines and well):
         return f"status {result.exit_code}: {result.stdout!r}, {result.stderr!r}"
     return None
 

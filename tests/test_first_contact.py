@@ -54,9 +54,10 @@ NESTED = [
     {"meta": {"output": x}, "target": y, "samples": ["a", "b"]}
     for x, y in zip(SENTENCES, OTHERS)
 ]
+TEXTS = tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8"))
 FILES = (
-    tomllib.loads(HERE.joinpath("first_contact.toml").read_text("utf-8"))
-    | samples()
+    samples()
+    | TEXTS
     | {
         "good.txt": GOOD,
         "other.txt": lines(*OTHERS),
@@ -126,9 +127,9 @@ def answer(line: str, whole: bool) -> str:
         warnings = result.stderr.splitlines()
         assert all(line.startswith("qdtheory: ") for line in warnings)
         said = result.stdout.lstrip()
-    if not whole:
-        said = said.partition("\n")[0]
-    return f"{result.exit_code} {said}".rstrip()
+    if whole:  # the warnings first, as they are printed
+        return f"{result.exit_code} {result.stderr}{result.stdout}".rstrip()
+    return f"{result.exit_code} {said.partition(chr(10))[0]}".rstrip()
 
 
 @pytest.mark.usefixtures("here")

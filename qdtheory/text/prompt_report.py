@@ -23,7 +23,7 @@ PLAN = (
     "Prompts that tell two apart, if they differ as here, with probability "
     f"{POWER}, by outputs a prompt:"
 )
-LONG = 10  # letters of a name in the plan, its last
+LONG = 16  # letters of a name in the plan, its last
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
 SAID = "warnings", "conclusions", "methods", "signature"
@@ -233,8 +233,9 @@ class PromptReport(Record, Tabled):
         parts = [plain_table(self.metrics[:size], rows, width)]
         parts += [*self.warnings, *map(str, self.comparisons)]
         if tests:
+            many = len({(x.one, x.other) for x in tests}) > 1
             names = [
-                f"{printable(x.one)[-LONG:]}, {printable(x.other)[-LONG:]}: {x.kernel}"
+                f"{_end(x.one)}, {_end(x.other)}: " * many + str(x.kernel)
                 for x in tests
             ]
             plans = [x.plan() for x in tests]
@@ -291,3 +292,9 @@ def _noise(spread: Any, k: Any) -> float:
     """Mean variance of the score of k outputs, for given prompts and references."""
     first, second = spread
     return np.mean((4 * (k - 2) * first + 2 * second) / (k * (k - 1)))
+
+
+def _end(name: str) -> str:
+    """The end of a long name, which tells files of many folders apart."""
+    shown = printable(name)
+    return shown if len(shown) <= LONG else f"...{shown[3 - LONG :]}"

@@ -144,7 +144,7 @@ def test_a_report_says_how_far_each_is_and_who_is_closer_than_whom():
     *each, who, last = said(1, *laws).conclusions
     assert "flat or again is closer to real text than steep, then odd in 1-" in who
     assert each[0].startswith("In 1-grams steep differs from real text, CND-1 0.2")
-    assert each[1].startswith("In 1-grams flat cannot be told from real text, CND-1 ")
+    assert " flat cannot be told from real text, CND-1 " in each[-1]
     found = said(2, "flat", "again")
     assert last.endswith(said(1, *laws).signature)
     assert found.compare("flat", "again").sentence(2).startswith("Neither is shown")
