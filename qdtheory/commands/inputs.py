@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from qdtheory.commands.outputs import exit_on, fail
+from qdtheory.commands.outputs import exit_on, fail, line_of
 from qdtheory.support.progress import progress
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
@@ -254,34 +254,36 @@ def read_distribution(path: Path) -> Any:
 
 def read_numbers(path: Path, option: str, what: str) -> Any:
     """Read a vector from text, one number per line, or from .npy."""
+    name = shown(path)
     try:
-        return _numbers(path, what)
-    except OSError as error:
-        fail(
-            f"{shown(path)}: {error.strerror or error}; {option} is a file with one "
-            f"{what} a line, or a .npy file"
-        )
-    except (ValueError, ImportError) as error:
-        name, said = shown(path), str(error)
-        fail(said if said.startswith(name) else f"{name}: {said}")
+        return _vector(path) if path.suffix == ".npy" else _numbers(path, what)
+    except (OSError, ValueError, ImportError) as error:
+        said = line_of(error, path).removeprefix(f"{name}: ")
+        hint = f"; {option} is a file with one {what} a line, or a .npy file"
+        fail(f"{name}: {said}{hint * isinstance(error, OSError)}")
 
 
-def _numbers(path: Path, what: str):
-    """Read the vector of numbers in a file."""
-    import numpy as np
+def _numbers(path: Path, what: str) -> Any:
+    """Read the numbers in a file of text."""
+    from numpy import array
 
     from qdtheory.text.files import lines, streamed
 
     found: list[float] = []
-    if path.suffix != ".npy":
-        with streamed(path, bounded=True) as (_, held):
-            for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
-                try:
-                    found += map(float, line.split())
-                except ValueError:
-                    said = f"expected one {what} a line, got {line.strip()!r:.40}"
-                    raise ValueError(f"line {n}: {said}") from None
-        return np.array(found)
+    with streamed(path, bounded=True) as (_, held):
+        for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
+            try:
+                found += map(float, line.split())
+            except ValueError:
+                said = f"expected one {what} a line, got {line.strip()!r:.40}"
+                raise ValueError(f"line {n}: {said}") from None
+    return array(found)
+
+
+def _vector(path: Path) -> Any:
+    """Read the vector in a .npy file."""
+    import numpy as np
+
     try:
         values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
@@ -289,9 +291,8 @@ def _numbers(path: Path, what: str):
     if values.dtype.kind not in "iuf":
         raise ValueError(f"expected an array of numbers, got one of {values.dtype}")
     if values.ndim != 1:
-        raise ValueError(
-            f"expected one vector, got an array of shape {values.shape}; save one row"
-        )
+        wrong = f"got an array of shape {values.shape}; save one row"
+        raise ValueError(f"expected one vector, {wrong}")
     # Of float32 the check of a distribution knows the rounding.
     return values if values.dtype == np.float32 else values.astype(float)
 
@@ -336,10 +337,8 @@ def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
     size = _tested_at("scores", real, num_texts).size
     scores = read_numbers(path, "--scores", "score")
     if scores.size != size:
-        fail(
-            f"{path}: expected one score for each of the {size} texts, got "
-            f"{scores.size}"
-        )
+        of_each = f"expected one score for each of the {size} texts"
+        fail(f"{path}: {of_each}, got {scores.size}")
     return _given_pair(scores, g)
 
 
@@ -357,8 +356,8 @@ def _tested_at(what: str, real, num_texts: int | None) -> Any:
 def _function_pair(quality: str, diversity: str, real, num_texts: int | None) -> Any:
     from qdtheory.pairs import FunctionPair
 
-    trial = _tested_at("functions", real, num_texts)
-    functions = (_traceable(quality, trial, trial), _traceable(diversity, trial))
+    p = _tested_at("functions", real, num_texts)
+    functions = _traceable(quality, p, p), _traceable(diversity, p)
     return FunctionPair(*functions, f"{quality} and {diversity}")
 
 
