@@ -71,16 +71,12 @@ def executed(path: Path, mark: str) -> dict[str, Any]:
     runner, (end, held) = Path(__file__).with_name("runner.py"), os.pipe()
     with TemporaryDirectory() as folder:
         target = Path(folder, "executed")
+        command = [sys.executable, "-P", runner, path.resolve(), target]
+        alone: Any = {"env": os.environ | {MARK: mark}, "start_new_session": True}
+        alone |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         try:
-            subprocess.run(
-                [sys.executable, "-P", runner, path.resolve(), target],
-                env=os.environ | {MARK: mark},
-                stdin=end,  # which closes as this process ends, however it does
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=NOTEBOOK_SECONDS,
-                start_new_session=True,
-            )
+            # Its input closes as this process ends, however it does.
+            subprocess.run(command, stdin=end, timeout=NOTEBOOK_SECONDS, **alone)
             found = json.loads(target.read_text("utf-8"))
         except subprocess.TimeoutExpired:
             found = f"it took more than {NOTEBOOK_SECONDS} seconds"

@@ -14,6 +14,8 @@ import nbformat
 CELL_SECONDS = 600
 # The grader is there before the first cell, and has read its mark.
 FIRST = "--IPKernelApp.exec_lines=__import__('qdtheory.course')"
+SETTINGS: Any = {"timeout": CELL_SECONDS, "allow_errors": True}
+SETTINGS |= {"kernel_name": "python3", "extra_arguments": ["--log-level=ERROR", FIRST]}
 
 
 def executed(path: Path) -> Any:
@@ -22,13 +24,7 @@ def executed(path: Path) -> Any:
     for cell in fresh.cells:  # an empty cell would keep what it claims to have said
         if cell.cell_type == "code":
             cell.outputs = []
-    client = nbclient.NotebookClient(
-        fresh,
-        timeout=CELL_SECONDS,
-        allow_errors=True,
-        kernel_name="python3",
-        extra_arguments=["--log-level=ERROR", FIRST],
-    )
+    client = nbclient.NotebookClient(fresh, **SETTINGS)
     return asyncio.run(client.async_execute(cwd=str(path.parent)))
 
 
