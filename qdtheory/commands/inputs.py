@@ -258,9 +258,12 @@ def read_numbers(path: Path, option: str, what: str) -> Any:
     try:
         return _vector(path) if path.suffix == ".npy" else _numbers(path, what)
     except (OSError, ValueError, ImportError) as error:
-        said = line_of(error, path).removeprefix(f"{name}: ")
-        hint = f"; {option} is a file with one {what} a line, or a .npy file"
-        fail(f"{name}: {said}{hint * isinstance(error, OSError)}")
+        said, hint = (
+            line_of(error, path),
+            f"; {option} is a file with one {what} a line",
+        )
+        said = said if said.startswith(name) else f"{name}: {said}"
+        fail(said + f"{hint}, or a .npy file" * isinstance(error, OSError))
 
 
 def _numbers(path: Path, what: str) -> Any:
