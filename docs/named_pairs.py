@@ -81,7 +81,7 @@ def data():
     lists = {kind: metrics(kind) for kind in COLUMNS}
     sentences, worlds, answers, cited = [], [], [], {}
     for names in product(*lists.values()):
-        verdict = check_names(*names)
+        verdict = check_names(names[0], names[1])
         told = [verdict.reason, *verdict.notes], verdict.instead
         places = [[index(sentences, x) for x in said] for said in told]
         answer = [STATUSES.index(verdict.status), *places]

@@ -60,16 +60,16 @@ def grade(
     failed = [row for row in rows if row["error"]]
     if len(failed) < len(rows):
         numbers = sorted({number for row in rows for number in row["exercises"]})
-        show = _json if form == "json" else _csv if form == "csv" else _table
-        write(show(rows, numbers, "run" if run else "as saved"), output)
+        verdicts = "run" if run else "as saved"
+        if form == "json":
+            shown = to_json({"verdicts": verdicts, "notebooks": rows})
+        else:
+            shown = (_csv if form == "csv" else _table)(rows, numbers, verdicts)
+        write(shown, output)
     for row in failed:
         complain(f"{row['notebook']}: {row['error']}")
     if failed:
         raise typer.Exit(1)
-
-
-def _json(rows: list[dict[str, Any]], _: list[str], verdicts: str) -> str:
-    return to_json({"verdicts": verdicts, "notebooks": rows})
 
 
 def _csv(rows: list[dict[str, Any]], numbers: list[str], verdicts: str) -> str:

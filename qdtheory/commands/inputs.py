@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from qdtheory.commands.outputs import exit_on, fail
+from qdtheory.commands.outputs import exit_on, fail, line_of
 from qdtheory.support.progress import progress
 from qdtheory.text.defaults import TokenizerName
 from qdtheory.text.files import shown
@@ -234,34 +234,39 @@ def read_distribution(path: Path) -> Any:
 
 def read_numbers(path: Path, option: str, what: str) -> Any:
     """Read a vector from text, one number per line, or from .npy."""
+    name = shown(path)
     try:
-        return _numbers(path, what)
-    except OSError as error:
-        fail(
-            f"{shown(path)}: {error.strerror or error}; {option} is a file with one "
-            f"{what} a line, or a .npy file"
+        return _vector(path) if path.suffix == ".npy" else _numbers(path, what)
+    except (OSError, ValueError, ImportError) as error:
+        said, hint = (
+            line_of(error, path),
+            f"; {option} is a file with one {what} a line",
         )
-    except (ValueError, ImportError) as error:
-        name, said = shown(path), str(error)
-        fail(said if said.startswith(name) else f"{name}: {said}")
+        said = said if said.startswith(name) else f"{name}: {said}"
+        fail(said + f"{hint}, or a .npy file" * isinstance(error, OSError))
 
 
-def _numbers(path: Path, what: str):
-    """Read the vector of numbers in a file."""
-    import numpy as np
+def _numbers(path: Path, what: str) -> Any:
+    """Read the numbers in a file of text."""
+    from numpy import array
 
     from qdtheory.text.files import lines, streamed
 
     found: list[float] = []
-    if path.suffix != ".npy":
-        with streamed(path, bounded=True) as (_, held):
-            for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
-                try:
-                    found += map(float, line.split())
-                except ValueError:
-                    said = f"expected one {what} a line, got {line.strip()!r:.40}"
-                    raise ValueError(f"line {n}: {said}") from None
-        return np.array(found)
+    with streamed(path, bounded=True) as (_, held):
+        for n, line in enumerate(lines(held, shown(path), bounded=True), 1):
+            try:
+                found += map(float, line.split())
+            except ValueError:
+                said = f"expected one {what} a line, got {line.strip()!r:.40}"
+                raise ValueError(f"line {n}: {said}") from None
+    return array(found)
+
+
+def _vector(path: Path) -> Any:
+    """Read the vector in a .npy file."""
+    import numpy as np
+
     try:
         values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
@@ -269,9 +274,8 @@ def _numbers(path: Path, what: str):
     if values.dtype.kind not in "iuf":
         raise ValueError(f"expected an array of numbers, got one of {values.dtype}")
     if values.ndim != 1:
-        raise ValueError(
-            f"expected one vector, got an array of shape {values.shape}; save one row"
-        )
+        wrong = f"got an array of shape {values.shape}; save one row"
+        raise ValueError(f"expected one vector, {wrong}")
     # Of float32 the check of a distribution knows the rounding.
     return values if values.dtype == np.float32 else values.astype(float)
 
@@ -316,10 +320,8 @@ def _scores_pair(path: Path, g: str, real, num_texts: int | None) -> Any:
     size = _tested_at("scores", real, num_texts).size
     scores = read_numbers(path, "--scores", "score")
     if scores.size != size:
-        fail(
-            f"{path}: expected one score for each of the {size} texts, got "
-            f"{scores.size}"
-        )
+        of_each = f"expected one score for each of the {size} texts"
+        fail(f"{path}: {of_each}, got {scores.size}")
     return _given_pair(scores, g)
 
 

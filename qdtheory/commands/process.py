@@ -44,27 +44,22 @@ def _status() -> int:
 
 
 def _complain(error: Exception) -> None:
+    """Tell an unforeseen error in one line."""
     # Late, as all imports here: until `main` runs, Ctrl-C shows a traceback.
-    from qdtheory.commands.outputs import complain
+    from qdtheory.commands.outputs import complain, line_of
 
-    complain(_told(error))
-
-
-def _told(error: Exception) -> str:
-    """An unforeseen error in one line."""
+    said = " ".join(str(error).split())
+    told = f"{type(error).__name__}: {said:.300}; QDTHEORY_DEBUG=1 shows where"
     match error:
         case MemoryError():
-            return "there is not enough memory for this; ask for less at a time"
+            told = "there is not enough memory for this; ask for less at a time"
         case OSError(filename=None, errno=number) if number in UNWRITABLE:
-            return f"standard output: {error.strerror}"
+            told = f"standard output: {error.strerror}"
         case OSError(filename=str()):
-            from qdtheory.commands.outputs import line_of
-
-            return line_of(error)
+            told = line_of(error)
         case OSError():
-            return error.strerror or str(error)
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said:.300}; QDTHEORY_DEBUG=1 shows where"
+            told = error.strerror or str(error)
+    complain(told)
 
 
 def _flushed(status: int) -> int:

@@ -52,41 +52,37 @@ def qdisc(
 
     Example: qdtheory qdisc --pair BLEU-2 --sigma 0.5 --seeds 3
     """
+    real: Any = None
     if p is not None:
-        inputs.refuse_idle(
-            "beside --p", sigma=sigma, hidden_size=hidden_size, seeds=seeds
-        )
+        idle = {"sigma": sigma, "hidden_size": hidden_size, "seeds": seeds}
         if not inputs.is_bleu(pair):
-            inputs.refuse_idle("beside --p", vocab_size=vocab_size, length=length)
-    real = None if p is None else inputs.read_distribution(p)
-    if real is None:
+            idle |= {"vocab_size": vocab_size, "length": length}
+        inputs.refuse_idle("beside --p", **idle)
+        real = inputs.read_distribution(p)
+    else:
         vocab_size, length = vocab_size or VOCAB_SIZE, length or LENGTH
     # Before the oracles, which take seconds: errors of the pair are told at once.
     given = f, g, pair, quality, diversity, scores
     numbers = references, self_references
     chosen, _ = inputs.chosen_pair(given, numbers, (vocab_size, length), real)
-    rows: dict[str, Any] = {str(p): real}
-    if real is None:
-        from qdtheory import oracle
+    from qdtheory import oracle, quality_discrepancy
 
-        space, size = inputs.space_of(vocab_size, length), hidden_size or HIDDEN_SIZE
-        spread = SIGMA if sigma is None else sigma  # 0 is given, and refused
-        rows, numbers = {}, range(seeds or SEEDS)
-        with exit_on(ValueError, of="--"), progress(len(numbers)) as step:
-            for n in numbers:
-                step(f"Oracle of seed {n}")
-                rows[f"seed {n}"] = oracle(space, n, spread, size)
-    from qdtheory import quality_discrepancy
-
-    results, method = {}, "certified" if certified else None
-    with progress(len(rows)) as step:
-        for name, row in rows.items():
+    results: dict[str, Any] = {}
+    method = "certified" if certified else None
+    spread, size = SIGMA if sigma is None else sigma, hidden_size or HIDDEN_SIZE
+    names = [str(p)] if p else [f"seed {n}" for n in range(seeds or SEEDS)]
+    with progress(len(names)) as step:
+        for n, name in enumerate(names):
             step(f"QDisc of {chosen.name}, {name}")
+            if p is None:
+                with exit_on(ValueError, of="--"):
+                    space = inputs.space_of(vocab_size, length)
+                    real = oracle(space, n, spread, size)
             with exit_on(ValueError, TypeError, ImportError):
-                results[name] = quality_discrepancy(chosen, row, method=method)
+                results[name] = quality_discrepancy(chosen, real, method=method)
     if as_json:
-        told = [{"real": name} | vars(found) for name, found in results.items()]
-        print_json({"pair": chosen.name, "results": told})
+        rows = [{"real": name} | vars(found) for name, found in results.items()]
+        print_json({"pair": chosen.name, "results": rows})
     else:
         _print_discrepancies(chosen.name, results)
 
@@ -108,11 +104,10 @@ def _print_discrepancies(pair: str, results: dict[str, Any]) -> None:
         middle = median(found.qdisc for found in results.values())
         rate = show(median(rates)) if rates else "-"
         rows.append(("median", show(middle), rate, "", ""))
-    titles = "real P", "QDisc", "DRate", "at most", "status"
-    print_facts(pair, [])
-    print_rows(titles, rows, numbers=True)
+    print_facts(pair)
+    print_rows(("real P", "QDisc", "DRate", "at most", "status"), rows, numbers=True)
     reasons = [found.reason for found in [*results.values()][:3]]
     if any((found.drate or 0) > 1 for found in results.values()):
         reasons.append("DRate exceeds 1: the most diverse model beats P in quality.")
     for reason in dict.fromkeys(reasons):
-        print_facts(reason, [])
+        print_facts(reason)

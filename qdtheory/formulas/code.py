@@ -106,8 +106,8 @@ def only_tried(parts: Sequence[str]) -> str:
 
     >>> only_tried(["g"])
     'g is code, which is tried and not proved: for a proof write it as a formula'
-    >>> only_tried(["f", "g"]).partition(":")[0]
-    'f and g are code, which is tried and not proved'
+    >>> only_tried(["f", "g"])[:16], only_tried(["f", "g"])[-22:]
+    ('f and g are code', 'write them as formulas')
     """
     many = len(parts) > 1
     form = "them as formulas" if many else "it as a formula"

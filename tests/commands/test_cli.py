@@ -379,6 +379,18 @@ print("alive")
     assert python("-c", script) == "alive\n"
 
 
+def test_the_signal_to_end_gets_one_line():
+    script = """
+import os, signal, time
+from qdtheory.commands.process import end_at_interrupts
+end_at_interrupts()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert (found.returncode, found.stderr) == (143, b"qdtheory: terminated\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("arguments", [("--version",), ("metrics", "BLEU")])
 def test_a_full_device_is_told_in_one_line(arguments):

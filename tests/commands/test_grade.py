@@ -48,11 +48,9 @@ def save(name, *printed, cells=()):
 
 def rows(shown):
     """Cells of the lines of a table."""
-    lines = shown.splitlines()
-    while not (rule := lines.pop(0)).startswith("---"):
-        pass
+    *_, rule, lines = re.split("^(---.*)\n", shown, maxsplit=1, flags=re.MULTILINE)
     spans = [found.span() for found in re.finditer("-+", rule)]
-    return [[line[a:b].strip() for a, b in spans] for line in lines]
+    return [[line[a:b].strip() for a, b in spans] for line in lines.splitlines()]
 
 
 def test_each_notebook_is_a_row_and_each_exercise_a_column():
