@@ -52,6 +52,8 @@ def public():
         place, _, name = typed.rpartition(".")
         if place == "qdtheory":
             place = defined_at().get(name)
+            if place and place.startswith("qdtheory.text."):  # shown by its room
+                place = "qdtheory.text"
         if place:  # else a module, which its names show
             shown = typed.replace("qdtheory", "qd", 1) + parameters
             found.setdefault(place, {})[name] = shown
