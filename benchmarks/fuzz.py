@@ -225,7 +225,7 @@ def fault_of_interrupt(
         start = time.monotonic()
         _, said = running.communicate()
         late = time.monotonic() - start
-    if (running.returncode, said) == (0, b""):  # it ended just before
+    if running.returncode == 0:  # it ended just before
         return None
     if (running.returncode, said) != (130, b"qdtheory: interrupted\n") or late > 1:
         return f"status {running.returncode} after {late:.1f} s: {said.decode()!r}"
