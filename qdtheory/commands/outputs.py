@@ -72,7 +72,7 @@ def with_options(message: str) -> str:
         message,
     )
     # After a space or parenthesis only: a folder may be called max_order=4.
-    names = "field|column|tokenizer|max_order|scheduler"
+    names = "field|tokenizer|max_order|scheduler"
     return re.sub(
         rf'(?<=[ (])({names})="?([\w.-]+)"?',
         lambda match: f"--{match[1].replace('_', '-')} {match[2]}",

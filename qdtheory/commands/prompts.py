@@ -13,7 +13,7 @@ from qdtheory.support.progress import progress
 HOW = "tokenizer", "lowercase"
 # The options that do something here; how a report is written comes in as a whole.
 OWN = "candidates", "references", "prompts", "metrics", "field", "compare", "html"
-FORM = "form", "format", "as_json", "output", "methods"
+FORM = "form", "output", "methods"
 
 
 def evaluate_prompts(context: typer.Context, form: str | None) -> None:
