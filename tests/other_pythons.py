@@ -21,15 +21,10 @@ OLDEST = (3, 11)
 # Every example of the library, the builder with its kernels and flags, the command.
 QUICK_TESTS = ["qdtheory", "tests/test_build.py", "tests/commands/test_cli.py"]
 LIGHT = "not one_very_long_line"
-# Of text, training and batches, where other packages differ first.
-NOTEBOOKS = [
-    "12_estimating_from_samples",
-    "20_rewards_and_divergences",
-    "22b_selection_and_seeds",
-]
+# Of text and of training, where other packages differ first.
+NOTEBOOKS = ["12_estimating_from_samples", "20_rewards_and_divergences"]
 STEPS = [
     ["make", ".venv/ready"],
-    [".venv/bin/python", "-m", "pyright"],
     [".venv/bin/python", "notebooks/build.py", "--check", *NOTEBOOKS],
     [".venv/bin/python", "-m", "pytest", "-q", "-n", "2", "-k", LIGHT, *QUICK_TESTS],
 ]

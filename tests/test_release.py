@@ -271,7 +271,7 @@ def test_the_wheel_alone_computes_and_runs_its_command(unpacked):
     assert float(entropy) == pytest.approx(1.3862943611198906, rel=1e-15)
     (unpacked / "real.txt").write_text("a b c d\na b d c\na b c d\n")
     arguments = ["evaluate", "real.txt", "--references", "real.txt"]
-    assert "BLEU-1" in alone(f"from qdtheory.commands.cli import app\napp({arguments})")
+    assert "BLEU-4" in alone(f"from qdtheory.commands.cli import app\napp({arguments})")
 
 
 def test_importing_the_exact_wing_loads_nothing_that_costs_time(tmp_path):
