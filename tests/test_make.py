@@ -248,7 +248,8 @@ def test_a_metric_of_texts_is_added_as_the_page_says():
     insert(f"{text}/repetition.py", f"\n\n{function}")
     insert(f"{text}/__init__.pyi", f"    {name}", "from .repetition import (\n")
     insert(f"{text}/metric_names.py", f"        {row}", '    "diversity": {\n')
-    insert(f"{text}/metric_names.py", f", {row.split(':')[0]}", 'UNORDERED = {"ROUGE-L"')
+    unordered = f", {row.split(':')[0]}"
+    insert(f"{text}/metric_names.py", unordered, 'UNORDERED = {"ROUGE-L"')
     insert("qdtheory/catalogue/metrics.toml", f"\n{entry}")
     insert(tests, f"\n\n{test}")
     added, written = map(shlex.split, names.splitlines())
