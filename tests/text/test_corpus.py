@@ -362,7 +362,7 @@ BAD = [
     (written(LISTS), {}, "x: name the field .*: prompt, outputs; add --prompts"),
     (written(LISTS), {"field": "outputs"}, "line 1: .*; add --prompts .*, outputs.0$"),
     (written([json.dumps({"doc_id": 7, "x": "a", "filter": y}) for y in "bc"]),
-     {"field": "x"}, "line 2: the doc_id of x, line 1 again, by another filter, c; k"),
+     {"field": "x"}, "line 2: the doc_id of .*, line 1 again, by another filter, c; k"),
     (lambda path: io.BytesIO(parquet(path).read_bytes()[:-9]), TEXT,
      "stream: the Parquet file is broken: "),
     (lambda path: parquet(path, text=[*"abcd", None]), TEXT, "x, row 5: .*got None"),
