@@ -29,14 +29,15 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
 
     fields = inputs.fields_of(given["field"], len(FIELDS))
     settings: Any = {name: given[name] for name in HOW}
-    files, human = [*map(_file, given["candidates"])], given["references"] or []
+    files = [*map(inputs.file_of, given["candidates"])]
+    human = given["references"] or []
     if len(human) > 1:
         fail(f"--prompts: expected one file of references, got {len(human)}")
     with (
         exit_on(OSError, TypeError, ValueError, KeyError, ImportError),
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
-        real = _file(human[0]) if human else None
+        real = inputs.file_of(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
         found = evaluate_prompts(outputs, real, kernels, **settings)
         if pair := given["compare"]:
@@ -48,7 +49,3 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n{found.signature}"
     laid_out = getattr(found, f"to_{form}", lambda: told)
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
-
-
-def _file(path: str) -> Any:
-    return inputs.standard_input() if path == "-" else path

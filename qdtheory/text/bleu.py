@@ -8,7 +8,7 @@ largest count.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -294,9 +294,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
     return matches(clipped, lengths, closest_length(lengths, known.lengths))
 
 
-def _self_matches(
-    candidates: Corpus, max_order: int, against: Prepared | None = None
-) -> Matches:
+def _self_matches(candidates: Corpus, max_order: int, against: Any = None) -> Matches:
     if against is not None:
         return _against(candidates, against, max_order)
     require_order(max_order, "max_order")

@@ -27,17 +27,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
+from qdtheory.text import postings
 from qdtheory.text.checks import require_choice
 from qdtheory.text.corpus import Corpus, Texts, Token, as_corpus, ids_in
 from qdtheory.text.defaults import ESTIMATOR, MAX_ORDER, Estimator
-from qdtheory.text.postings import (
-    Postings,
-    changes,
-    group,
-    sorted_keys,
-    token_ends,
-    token_sentences,
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,10 +63,11 @@ class NgramCounts:
         return self.places[np.cumsum(self.counts) - self.counts]
 
     @cached_property
-    def postings(self) -> Postings:
+    def postings(self) -> postings.Postings:
         """The counts in each sentence."""
         keys = np.repeat(np.arange(len(self.counts)), self.counts)
-        return group(keys, token_sentences(self.corpus)[self.places])[0]
+        sentence = postings.token_sentences(self.corpus)[self.places]
+        return postings.group(keys, sentence)[0]
 
     @cached_property
     def ngrams(self) -> Int[np.ndarray, "distinct n"]:
@@ -96,9 +90,8 @@ class NgramCounts:
         return self.counts / self.total
 
     def __repr__(self) -> str:
-        return (
-            f"NgramCounts(n={self.n}, {len(self.counts)} distinct, total={self.total})"
-        )
+        distinct = len(self.counts)
+        return f"NgramCounts(n={self.n}, {distinct} distinct, total={self.total})"
 
 
 Countable: TypeAlias = Texts | NgramCounts
@@ -125,14 +118,14 @@ def ngram_counts(texts: Countable, n: int) -> NgramCounts:
             raise ValueError(f"expected a table of order {n}, got one of {texts.n}")
         return texts
     corpus = as_corpus(texts)
-    whole = np.arange(corpus.num_tokens) + n <= token_ends(corpus)
+    whole = np.arange(corpus.num_tokens) + n <= postings.token_ends(corpus)
     starts = np.flatnonzero(whole)
     if not len(starts):
         longest = corpus.lengths.max()
         raise ValueError(f"no sentence has {n} tokens: the longest has {longest}")
     columns = (corpus.tokens[starts + k] for k in range(n))
-    keys, order = sorted_keys(*_keys(columns, corpus.vocab_size))
-    counts = np.diff(np.flatnonzero(changes(keys)), append=len(keys))
+    keys, order = postings.sorted_keys(*_keys(columns, corpus.vocab_size))
+    counts = np.diff(np.flatnonzero(postings.changes(keys)), append=len(keys))
     return NgramCounts(n, counts, corpus, starts[order])
 
 
@@ -517,8 +510,8 @@ def _keys(columns: Iterable[np.ndarray], base: int) -> tuple[np.ndarray, int]:
     keys, size = next(columns).astype(np.int64), base
     for column in columns:
         if size * base > np.iinfo(np.int64).max:
-            ascending, order = sorted_keys(keys, size)
-            keys[order] = np.cumsum(changes(ascending)) - 1
+            ascending, order = postings.sorted_keys(keys, size)
+            keys[order] = np.cumsum(postings.changes(ascending)) - 1
             size = len(keys)
         keys *= base
         keys += column

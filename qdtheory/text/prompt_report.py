@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,7 +13,7 @@ from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import POWER, needed
-from qdtheory.text.report import Report, Tabled, with_margin
+from qdtheory.text.report import Tabled, with_margin
 from qdtheory.text.tables import Cell, plain_table
 
 PARTS = (" score", " quality", " diversity")
@@ -140,7 +140,6 @@ class PromptReport(Record, Tabled):
     pairs: tuple[tuple[str, str], ...] = ()
 
     num_references = 0  # in one list for all prompts, with which a page has planes
-    to_html = cast(Any, Report.to_html)
 
     def __getitem__(self, name: str) -> ByName[Estimate]:
         """Return the means over prompts of one candidate, by metric."""
@@ -203,9 +202,7 @@ class PromptReport(Record, Tabled):
     def comparisons(self) -> list[PromptComparison]:
         """The tests of all pairs of candidates, by each kernel."""
         pairs = self.pairs or combinations(self if self._scored else (), 2)
-        return [
-            self.compare(*pair, kernel) for pair in pairs for kernel in self.kernels
-        ]
+        return [self.compare(*x, kernel) for x in pairs for kernel in self.kernels]
 
     @property
     def conclusions(self) -> tuple[str, ...]:
@@ -233,17 +230,14 @@ class PromptReport(Record, Tabled):
         parts = [plain_table(self.metrics[:size], rows, width)]
         parts += [*self.warnings, *map(str, self.comparisons)]
         if tests:
-            many = len({(x.one, x.other) for x in tests}) > 1
-            names = [
-                f"{_end(x.one)}, {_end(x.other)}: " * many + str(x.kernel)
-                for x in tests
-            ]
+            two = len({(x.one, x.other) for x in tests}) > 1
+            left = [f"{_end(x.one)}, {_end(x.other)}: " * two + x.kernel for x in tests]
             plans = [x.plan() for x in tests]
             columns = {
                 f"{k}": [(f"{x[k]:,.0f}" if k in x else "", "") for x in plans]
                 for k in sorted({*chain(*plans)})
             }
-            parts += [PLAN, plain_table(names, columns, width)]
+            parts += [PLAN, plain_table(left, columns, width)]
         parts.append(self.legend())
         if methods:
             parts += [*self.conclusions[-1:], self.methods]
