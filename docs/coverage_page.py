@@ -111,6 +111,13 @@ def links(cell):
     )
 
 
+def named(row):
+    """An item and its place, which repeats no section or table of the item."""
+    head, _, rest = row["place"].partition(", ")
+    place = rest if rest and row["item"].startswith(head) else row["place"]
+    return f"**{row['item']}**<br>{place}"
+
+
 def judged(row):
     """Whether an item agrees, how that is known, and at which size."""
     known = f", {row['status']}" * (row["status"] != row["verdict"])
@@ -162,15 +169,7 @@ def fold(title, text):
 def paper_tables(items):
     """A paper's items, and under a fold what was measured for each."""
     head = "Section, figure or table", "What it says", "Lecture: claims", "Here"
-    front = (
-        (
-            f"**{row['item']}**<br>{row['place']}",
-            row["says"],
-            links(row["claims"]),
-            judged(row),
-        )
-        for row in items
-    )
+    front = ((named(r), r["says"], links(r["claims"]), judged(r)) for r in items)
     behind = ((f"**{row['item']}**", what) for row in items if (what := shown(row)))
     measured = table(("Item", "Printed there, measured here"), "20 80", behind)
     number = f"What was measured, for each of {len(items)} rows"
