@@ -142,13 +142,10 @@ def published(cell):
         for r in rows(PUBLISHED)
         if all(map(fnmatchcase, list(r.values())[:4], selector.split(":")))
     ]
-    names = [name for name, _ in chosen]
-    for _ in range(2):  # cut the common beginning, turn round, cut the common end
-        while names and all(names) and len({name[0] for name in names}) == 1:
-            names = [name[1:] for name in names]
-        names = [name[::-1] for name in names]
+    common = set.intersection(*(set(name) for name, _ in chosen))
+    words = ([w for w in name if w not in common] for name, _ in chosen)
     return ", ".join(
-        " ".join([*name, value]) for name, (_, value) in zip(names, chosen, strict=True)
+        " ".join([*w, value]) for w, (_, value) in zip(words, chosen, strict=True)
     )
 
 
