@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.inputs import AsJson, option
+from qdtheory.commands.inputs import AsJson, count, option, refuse_idle
 from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json, print_rows
 from qdtheory.support.progress import progress
 
@@ -54,9 +54,20 @@ def rewards(
         str | None,
         option("A formula of D such as logit(D), or else the rewards in use.", "TEXT"),
     ] = None,
+    scores: Annotated[
+        str | None, option("Rewards of a prompt's answers, as 1,.8,.5.", "NUMBERS")
+    ] = None,
+    recipe: Annotated[
+        str | None, option("With --scores, one way to pay samples.", "NAME")
+    ] = None,
+    people: Annotated[
+        str | None, option("With --scores, how often people answer so.", "NUMBERS")
+    ] = None,
+    samples: Annotated[int, count("Samples a prompt.", 8, 1000)] = 8,
+    price: Annotated[float, option("Of entropy or KL, with --scores.")] = 0.1,
     as_json: AsJson = False,
 ) -> None:
-    """What does a generator optimise that a discriminator rewards?
+    """What does a generator optimise that a discriminator, or a reward, pays?
 
     D is the probability that a text is real, of the discriminator that is optimal
     at each step: P/(P + Q). A step on a reward of D descends a divergence,
@@ -65,8 +76,17 @@ def rewards(
     reward falls. M is (P + Q)/2. With --reward it gives phi too, but for a multiple
     of u - 1.
 
-    Example: qdtheory rewards --reward "log(D)"
+    With --scores it says where a model of one prompt rests that is trained by rewards
+    of its samples: its answers' frequencies by the slope of the whole set's score,
+    and if each sample's own reward is held fixed, as in GRPO without a baseline.
+
+    Example: qdtheory rewards --scores 1,.8,.5,.1 --recipe "pass@k"
     """
+    if scores is not None:
+        refuse_idle("beside --scores", reward=reward)
+        given = _numbers(scores, "--scores"), people and _numbers(people, "--people")
+        return _print_laws(given, recipe, samples, price, as_json)
+    refuse_idle("without --scores", recipe=recipe, people=people)
     from qdtheory.rewards import REWARDS, check_reward
 
     chosen = list(REWARDS) if reward is None else [reward]
@@ -98,3 +118,29 @@ def _columns(verdict: Any) -> dict[str, str]:
         "optimum": verdict.optimum,
         "rises": rises,
     }
+
+
+def _numbers(text: str, name: str) -> list[float]:
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        fail(f"{name} takes numbers with commas between, as 1,.8,.5; got {text!r:.60}")
+
+
+def _print_laws(
+    given: Any, recipe: str | None, samples: int, price: float, as_json: bool
+) -> None:
+    """Print where training rests by one recipe or by each."""
+    from qdtheory.rewards import RECIPES, implied_law
+
+    with exit_on(ValueError):
+        names = list(RECIPES) if recipe is None else [recipe]
+        more = {"num_samples": samples, "price": price}
+        laws = {name: implied_law(name, *given, **more) for name in names}
+    if as_json:
+        return print_json({"laws": laws})
+    shown = {n: (x.set_credit, x.own_credit) for n, x in laws.items()}
+    rows = [
+        (n, *(" ".join(f"{q:.3f}" for q in x) for x in s)) for n, s in shown.items()
+    ]
+    print_rows(("recipe", "set credit", "own credit"), rows)
