@@ -58,7 +58,7 @@ PAGE = """<!DOCTYPE html>
 CLASS_README = """\
 WHAT QUALITY AND DIVERSITY SAY ABOUT A TEXT GENERATOR
 
-notebooks/  the lectures. Begin with 00_map and go on to 09; a lecture whose
+notebooks/  the lectures. Begin with 00b, then 00 to 09; a lecture whose
             number has a letter is a detour, 10 and later ones are research.
             Each says at the top how long it takes and what to read before.
 handouts/   a lecture on two pages to print, with its exercises; the exam.

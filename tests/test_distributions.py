@@ -300,7 +300,6 @@ def in_50_digits(a, b):
         return {divergence: float(value) for divergence, value in exact.items()}
 
 
-@pytest.mark.claim("N1.18")
 @pytest.mark.parametrize("size", [2, 64, 2**20])
 @pytest.mark.parametrize("units", [450_359_963, 4_398_046_511_105])
 def test_close_distributions_keep_their_digits(size, units):

@@ -30,11 +30,13 @@ def flat(page):
 # --- without the site -----------------------------------------------------------
 
 
-def test_every_lecture_is_in_one_part_and_the_parts_keep_the_numbers_in_order():
+def test_every_lecture_is_in_one_part_and_the_parts_keep_the_order():
     listed = {part: parts_page.lectures(part) for part in parts_page.parts()}
     names = [name for found in listed.values() for name in found]
     assert sorted(names) == [path.stem for path in LECTURES]
-    assert all(found == sorted(found) for found in listed.values())
+    first = "00b_one_sitting"  # the map uses what it defines
+    inner = [sorted(found, key=lambda x: (x != first, x)) for found in listed.values()]
+    assert [*listed.values()] == inner
     assert {path.stem for path in DOCS.glob("parts/*.md")} == listed.keys()
 
 
