@@ -211,7 +211,7 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
     References:
         Li et al. 2016 (Distinct-n).
 
-    Claims: N13.5, N13.22.
+    Claims: N13.22.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)

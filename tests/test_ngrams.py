@@ -336,7 +336,6 @@ def samples(q, size):
     return list(zip(*batches(q, size), strict=True))
 
 
-@pytest.mark.claim("N13.5")
 @pytest.mark.parametrize("num_texts", [1, 2, 3])
 @pytest.mark.parametrize(
     ("sizes", "n"), [((2, 3), 2), ((2, (1, 2)), 1), ((2, (1, 3)), 2), ((1, (1, 3)), 1)]

@@ -206,7 +206,7 @@ def test_pythagoras_at_equal_quality(seed, beta, other):
     assert whole == pytest.approx(kl(q, best) + kl(best, power(p, other)), abs=1e-11)
 
 
-@pytest.mark.claim("N11.3")
+@pytest.mark.claim("N11.1")
 @given(SEEDS, COLD_OR_HOT)
 @settings(max_examples=8)
 def test_the_weight_of_a_text_is_the_sum_of_its_normalisers(seed, temperature):
@@ -271,7 +271,7 @@ def test_the_gap_near_the_real_distribution(seed):
     assert np.mean(gaps) / 1e-6 == pytest.approx(law, rel=1e-3, abs=1e-7 + step)
 
 
-@pytest.mark.claim("N11.9", "N11.11")
+@pytest.mark.claim("N11.9")
 @given(SEEDS, st.sampled_from([0.5, 1.0, 2.0]))
 @settings(max_examples=6)
 def test_without_memory_coverage_falls_and_diversity_and_length_rise(seed, sigma):
@@ -324,19 +324,6 @@ def test_cnd_is_least_near_1_unless_texts_are_learnt_by_heart(n):
     assert places[0] == pytest.approx(1, abs=1e-9)
     assert abs(places[1] - 1) < 0.15
     assert n == 2 or places[2] > 1.3
-
-
-@pytest.mark.claim("N11.13")
-@given(SEEDS)
-@settings(max_examples=6)
-def test_no_sweep_passes_the_real_distribution_in_cr_and_nrr(seed):
-    """CR of P is at least that of any model of equal NRR; texts of one length."""
-    real, model = (without_end(s, 2.0, 4) for s in (seed, seed + 1))
-    p = real.probabilities(SPACE)
-    for t, a in product(1.5 ** np.linspace(-3, 4, 15), MAPS.values()):
-        q_n, p_n = a @ model.probabilities(SPACE, t), a @ p
-        # As diverse: Cauchy and Schwarz.
-        assert q_n @ q_n > p_n @ p_n or q_n @ p_n <= p_n @ p_n + 1e-15
 
 
 @pytest.mark.claim("N11.15")

@@ -218,7 +218,7 @@ def test_local_discrepancy_is_the_least_price_in_closed_form():
     assert local_discrepancy(scored(np.ones(6), repetition), p) == approx(0, abs=1e-15)
 
 
-@pytest.mark.claim("N14.9", "N16.11")
+@pytest.mark.claim("N16.11")
 @pytest.mark.parametrize("diversity", [spherical, tsallis, repetition])
 def test_small_mismatch_costs_what_the_formula_says(diversity):
     rng, costs = np.random.default_rng(7), []
@@ -250,7 +250,6 @@ def test_strong_convexity_bounds_the_distance():
         assert abs(float(found(p + 0.5 * way * (p / np.abs(way)).min(), p)[2])) <= 1e-13
 
 
-@pytest.mark.claim("N14.14")
 def test_cr_fits_every_decreasing_function_of_the_norm_and_no_other_norm():
     rng = np.random.default_rng(14)
     models = rng.dirichlet(np.full(5, 0.5), 20_000)
