@@ -161,7 +161,7 @@ def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
     References:
         Nowozin et al. 2016 (f-GAN), for the divergence of each reward.
 
-    Claims: N20.1, N20.2, N20.3, N20.7.
+    Claims: N20.1, N20.3, N20.7.
 
     Example:
         >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])

@@ -258,7 +258,6 @@ def variance_by_formula(K, q, rival, p, k, r):
     return total
 
 
-@pytest.mark.claim("N18.28")
 @pytest.mark.parametrize(("size", "k", "r"), [(3, 2, 1), (2, 2, 2), (2, 3, 1)])
 def test_the_variance_of_a_difference_over_all_samples_in_fractions(size, k, r):
     rng = np.random.default_rng([size, k, r])
@@ -292,7 +291,6 @@ def drawn_differences(beta):
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N18.29")
 @pytest.mark.filterwarnings("ignore:Precision loss", "ignore:divide by zero")
 @pytest.mark.parametrize(
     ("beta", "few", "many"), [(1, 0.0433, 0.0499), (1.6, 0.0562, 0.2295)]
@@ -382,7 +380,6 @@ def test_four_windows_refuse_bleu_of_every_order_between(length):
         assert (1, -1, 1, -1) @ K @ (1, -1, 1, -1) < 0
 
 
-@pytest.mark.claim("N18.34")
 def test_slopes_of_no_function_have_a_circulation():
     """Round a triangle of texts slopes add up to 0; expected BLEU-1 does not."""
     space = qd.TextSpace(vocab_size=2, lengths=(1, 2))
