@@ -173,6 +173,10 @@ def sorts() -> None:
     )
 
 
+def trigram_rates(candidates: list, references: list) -> None:
+    rates(text.as_corpus(candidates), text.as_corpus(references), 3)
+
+
 def both_bleu(candidates: list, references: list) -> None:
     text.bleu(candidates, references, 3)
     text.self_bleu(candidates, 3)
@@ -190,7 +194,7 @@ def both_by_nltk(candidates: list, references: list) -> None:
 def growth() -> None:
     few, many = (50, 100, 200, 400), (2_500, 5_000, 10_000, 20_000)
     sides = {
-        "CR, NRR and CND": (lambda *x: rates(*map(text.as_corpus, x), 3), many),
+        "CR, NRR and CND": (trigram_rates, many),
         "BLEU-3 and Self-BLEU-3": (both_bleu, many),
         "the same by NLTK": (both_by_nltk, few),
     }
