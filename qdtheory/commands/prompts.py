@@ -1,6 +1,7 @@
 """What `qdtheory evaluate --prompts` does: several answers a prompt."""
 
 from dataclasses import replace
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
 
@@ -9,6 +10,7 @@ import typer
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
+from qdtheory.text.files import shown
 
 HOW = "tokenizer", "lowercase"
 # The options that do something here; how a report is written comes in as a whole.
@@ -40,7 +42,8 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
         real = inputs.file_of(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
         found = evaluate_prompts(outputs, real, kernels, **settings)
-        if pair := given["compare"]:
+        if given["compare"]:
+            pair: Any = tuple(shown(Path(x)) for x in given["compare"])
             found = replace(found, pairs=(pair,))
             found.compare(*pair)
     if given["html"]:

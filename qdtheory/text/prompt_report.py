@@ -13,8 +13,8 @@ from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import POWER, needed
-from qdtheory.text.report import Tabled, with_margin
-from qdtheory.text.tables import Cell, plain_table
+from qdtheory.text.report import SAID, Tabled
+from qdtheory.text.tables import Cell, plain_table, with_margin
 
 PARTS = (" score", " quality", " diversity")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
@@ -26,7 +26,6 @@ PLAN = (
 LONG = 16  # letters of a name in the plan, its last
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
-SAID = "warnings", "conclusions", "methods", "signature"
 TINY = 1e-11  # of which a p-value says no more than that it is less
 NOT_SAID = (
     "Closer is by one kernel, and by the score: more quality, or more diversity, alone "
@@ -251,7 +250,7 @@ class PromptReport(Record, Tabled):
             "candidates": {name: plain(self[name]) for name in self},
             "values": plain(self.scores),
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            **{name: plain(getattr(self, name)) for name in SAID},
+            **{name: plain(getattr(self, name)) for name in SAID[1:]},
         }
 
 
