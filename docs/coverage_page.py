@@ -4,7 +4,7 @@ A row of coverage.csv is an item of a paper: what it says in our words, its stat
 claims that show it, and a note. Of the first claim the sentence is shown; `lines` names
 printed lines of the same notebook by how they begin, "COCO > BS-2" being the first BS-2
 after COCO. `published` selects from published.csv, "paper:table:row:column" with
-wildcards. Lists are separated by semicolons, "N6.7-N6.9" stands for three claims.
+wildcards. Lists are separated by semicolons, "N8.3-N8.5" stands for three claims.
 """
 
 import csv
