@@ -5,7 +5,7 @@ claims that show it, a note, the place of the words that it was compared with, w
 it agrees, and the size. Of the first claim the sentence is shown; `lines` names printed
 lines of the same notebook by how they begin, "COCO > BS-2" being the first BS-2 after
 COCO. `published` selects from published.csv, "paper:table:row:column" with wildcards.
-Lists are separated by semicolons, "N6.7-N6.9" stands for three claims.
+Lists are separated by semicolons, "N8.3-N8.5" stands for three claims.
 """
 
 import csv

@@ -155,7 +155,7 @@ def quality_discrepancy(
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
 
-    Claims: T3.10, N5.6, N5.7, N16.2.
+    Claims: T3.10, N5.7, N16.2.
 
     Example:
         >>> from qdtheory.pairs import CR_NRR, LL_NRR

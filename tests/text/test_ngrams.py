@@ -154,15 +154,6 @@ def test_ms_jaccard_is_the_geometric_mean_of_counts_in_fractions(left, right):
     assert found == pytest.approx([first, (first * second) ** 0.5], abs=1e-12)
 
 
-@pytest.mark.claim("N16.25")
-@pytest.mark.parametrize("length", [3, 5, 7])
-def test_alternating_texts_differ_in_unigrams_alone(length):
-    one, other = (([x, 1 - x] * length)[:length] for x in (0, 1))
-    for d in (cnd, lambda a, b, n: 1 - jaccard_index(a, b, n)):
-        assert float(d([one], [other], 2)) == pytest.approx(0, abs=1e-15)
-        assert float(d([one], [other], 1)) > 0
-
-
 # -- against whole spaces --------------------------------------------------------------
 
 
