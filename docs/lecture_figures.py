@@ -168,14 +168,14 @@ def set_cover(document, anchor):
 
 
 def set_figures(app, document):
-    """Number the figures of a lecture, and put its cover at the head."""
+    """Number the figures of a lecture; a cover but the first is at the head too."""
     path = lecture(Path(app.env.docname).name)
     if app.env.docname != f"notebooks/{path.stem}":
         return
     drawn = figures(path)
     for figure, (output, cell) in zip(drawn, [*outputs(document)], strict=True):
         set_figure(figure, output, paragraph_below(cell))
-    for figure in drawn:
+    for figure in drawn[1:]:  # the first is near the head where it stands
         if figure.cover:
             set_cover(document, figure.anchor)
 

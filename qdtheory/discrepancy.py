@@ -223,7 +223,7 @@ def certify(
         RuntimeError: a model gains more than its bound, which would be a bug in this
             library.
 
-    Claims: N8.4, N8.7, N17.6, N17.8, N17.10, N17.13, N17.22.
+    Claims: N8.7, N8.21, N17.6, N17.8, N17.10, N17.13, N17.22.
 
     Example:
         >>> from qdtheory import BleuPair, TextSpace

@@ -149,7 +149,7 @@ def bleu(
     References:
         Papineni et al. 2002; Li et al. 2020, section 5.1.
 
-    Claims: N12.13, N12.18, N13.25, N13.27.
+    Claims: N12.19, N13.25, N13.27.
 
     Example:
         >>> texts = ["a b c", "a c"], ["a b d", "c a"]

@@ -159,7 +159,7 @@ def coverage_rate(
     References:
         Li et al. 2020, section 5.2.
 
-    Claims: N10.6, N10.7, N10.8, N10.9, N12.15.
+    Claims: N10.6, N10.7, N10.8, N10.9.
 
     Example:
         >>> coverage_rate(["a b", "a c"], ["a b c"], 1)
@@ -203,7 +203,7 @@ def negative_repetition_rate(
     References:
         Li et al. 2020, section 5.2.
 
-    Claims: N12.1, N12.2, N12.3.
+    Claims: N12.1, N12.2.
 
     Example:
         >>> negative_repetition_rate(["a b", "a c"], 1)
@@ -245,7 +245,7 @@ def cnd(
     References:
         Li et al. 2020, section 5.2; Gretton et al. 2012, lemma 6.
 
-    Claims: N10.3, N12.7, N12.8, N12.10.
+    Claims: N10.3, N12.7, N12.8.
 
     Example:
         >>> cnd(["a a", "a"], ["b b", "b"], 1), cnd(["a", "b"], ["a", "b"], 1)
