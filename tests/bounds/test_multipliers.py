@@ -247,6 +247,7 @@ def test_the_least_bound_is_the_optimum_with_the_envelope_and_costs_one_gap(text
             assert bound <= quality[diversity >= least - gap - 1e-3].max() + 2 / 300
 
 
+@pytest.mark.claim("N17.3")
 @pytest.mark.parametrize("left", [0.25, 0.35])
 def test_with_two_chords_it_may_cost_two(left):
     dips = (f"0.05*exp(-200*(x - {c})**2)" for c in (left, 1 - left))
