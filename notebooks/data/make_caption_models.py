@@ -39,7 +39,7 @@ batches and the samples; the captions are those of all seeds.
                         many test captions
     reverse_lm_score    nats a token of these under an LSTM fitted to the sample
 
-"Real" is as many captions for training. The last three are measured at temperature 1.
+"Real" is as many captions for training. The last two are measured at temperature 1.
 
 PARTS holds a checkpoint of each run, the model of each stop and the metrics of each
 model: a run that was killed goes on from there, and so does one with more seeds, epochs
@@ -103,7 +103,7 @@ COLUMNS = (
     *("cr_2", "nrr_2", "cnd_2", "distinct_4"),
     *("frechet", "lm_score", "reverse_lm_score"),
 )
-NOT_JUDGED = ["", "", ""]
+NOT_JUDGED = ["", ""]
 
 
 # --- Captions -----------------------------------------------------------------------
@@ -327,11 +327,15 @@ class Test:
         """Of the captions, by MiniLM."""
         return lab.embed(self.few)
 
+    def metrics(self, corpus: text.Corpus) -> list[float]:
+        """Those of a sample."""
+        distance = lab.frechet_distance(lab.embed(corpus), self.features)
+        return [*of_sample(corpus, self.all), distance]
+
     def judge(self, corpus: text.Corpus, seed: int) -> list[float]:
-        """Fréchet distance, LM score and reverse LM score, nats a token."""
+        """LM score and reverse LM score, nats a token."""
         own = lab.fit_language_model(corpus, vocabulary=self.known, seed=seed)
         return [
-            lab.frechet_distance(lab.embed(corpus), self.features),
             lab.cross_entropy_of(corpus, self.fitted).per_token.value,
             lab.cross_entropy_of(self.few, own).per_token.value,
         ]
@@ -346,7 +350,7 @@ def swept(model: Model, key: jax.Array, test: Test) -> Iterator[list]:
         nats = [float(text_nats(hot, x).mean()) for x in (test.tokens[:whole], own)]
         if not np.isfinite(nats).all():
             raise FloatingPointError(f"NLL and entropy are {nats} at 1.5^{k}")
-        yield [k, *nats, *of_sample(texts_of(own, test.words), test.all)]
+        yield [k, *nats, *test.metrics(texts_of(own, test.words))]
 
 
 def measured(
@@ -372,7 +376,7 @@ def measured_real(folder: Path, training: np.ndarray, test: Test) -> list:
     (sampled,), (judged,) = (
         part(folder / f"{name}.csv", SETTINGS, found)
         for name, found in {
-            "Real": lambda: [of_sample(own, test.all)],
+            "Real": lambda: [test.metrics(own)],
             "Real_judged": lambda: [test.judge(own, 0)],
         }.items()
     )
