@@ -245,7 +245,8 @@ def deck_page(path: Path) -> str:
     said += "".join(notes(path))
     aside = (
         f'<aside id="notes"><details><summary>Speaker&rsquo;s notes</summary>{said}'
-        f"<p>Keys: arrows or space turn pages, n shows the notes. "
+        f"<p>Keys: arrows or space turn pages, n shows the notes, w shows them in a "
+        f"window of their own; print the slides to have all on a sheet. "
         f'<a href="../notebooks/{path.stem}.html">The lecture</a></p>'
         f"</details></aside>"
     )
