@@ -1,9 +1,9 @@
 """The code of the lectures under a fold, with what it prints; what it shows stays.
 
 Claims, figures and tables are shown. Exercises, their stubs and their solutions stay
-open, as they are what one comes for, and so does the code of the first three claims that
-are on a slide. Cells that show nothing share the fold of the cell
-of code that follows. A switch that `static/lecture.js` puts on the page opens all.
+open, as they are what one comes for, and so does the code of the first three claims
+that are on a slide. Cells that show nothing share the fold of the cell of code that
+follows. A switch that `static/lecture.js` puts on the page opens all.
 """
 
 from docutils import nodes
