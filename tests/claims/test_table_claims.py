@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import binomtest, kendalltau, pearsonr, spearmanr
 from scripts import column_of, frame, published
 
@@ -553,6 +554,62 @@ def captions_fall():
         yield min(np.diff([-x.coverage_rate, x.nrr_pairs]).min(axis=1)) >= 0
 
 
+def captions(metric, exponent=0):
+    """A seed a row and a model a column, of models trained on captions."""
+    rows = table("caption_models.csv").query("exponent == @exponent and seed >= 0")
+    return rows.pivot(index="seed", columns="model", values=metric)
+
+
+def from_mle(metric, *names):
+    x = captions(metric)
+    return x[[*names] or x.columns.drop("MLE")].sub(x.MLE, axis=0).to_numpy()
+
+
+def mle_first_on_captions():
+    for metric in ("nll", "frechet", "cnd_2", "reverse_lm_score"):
+        yield from_mle(metric).min()
+    yield -from_mle("ms_jaccard_4").max()
+
+
+def bleu_at_a_price():
+    yield from (from_mle(x, "SeqGAN", "RankGAN").min() for x in ("bleu_4", "lm_score"))
+    yield from (from_mle(x, "SeqGAN", "RankGAN").max() for x in ("bleu_4", "lm_score"))
+    yield from (from_mle("self_bleu_4").min(), from_mle("distinct_4").max())
+    yield (from_mle("lm_score", "MaliGAN") < 0).sum()
+
+
+def dominance_on_captions():
+    """Log odds along the sweeps, where the lecture's lines join the numbers."""
+    sweeps = [[captions(f"{x}_4", k) for k in range(4, -4, -1)] for x in BLEUS]
+    shares, same = {}, 0
+    for (one, other), seed in product(combinations(sweeps[0][0].columns, 2), range(3)):
+        x, y = (
+            logit([[at[name][seed] for at in sweep] for sweep in sweeps])
+            for name in (one, other)
+        )
+        ends = max(x[0, 0], y[0, 0]), min(x[0, -1], y[0, -1])
+        at = logit(np.linspace(*expit(ends), 5001))
+        below = np.mean(np.interp(at, *x) < np.interp(at, *y))
+        shares[one, other, seed] = below
+        jaccard = captions("ms_jaccard_4").loc[seed]
+        same += (below > 0.5) == (jaccard[one] > jaccard[other])
+    with_mle = {
+        k: v if k[0] == "MLE" else 1 - v for k, v in shares.items() if "MLE" in k
+    }
+    return min(with_mle.values()), same
+
+
+def correlate_on_captions():
+    wanted = "nll", "ms_jaccard_4", "frechet", "self_bleu_4"
+    rows = table("caption_models.csv").query("seed >= 0")
+    for most in (0, 4):
+        found = rows[rows.exponent <= most][[*wanted]].corr()
+        yield from (*found.nll[1:], found.loc["ms_jaccard_4", "frechet"])
+
+
+BLEUS = "bleu", "self_bleu"
+
+
 OLD = "LL|Markov-. LL|CR|CR-.|SE|NRR|NRR-.|(NS)?BLEU-.|Distinct-."
 
 
@@ -577,6 +634,20 @@ COLLAPSE, DROPOUT = "mode collapse", "word dropout"
 
 
 OF_OTHERS = [
+    ("N10.52", mle_first_on_captions, UP, INF),
+    (
+        "N10.53",
+        bleu_at_a_price,
+        (0, -1, 0, -1, 0, -1, 1),
+        (1, 0, 1, 0, 1, 0, 1),
+    ),
+    ("N10.54", dominance_on_captions, (0.95, 15), (1, 16)),
+    (
+        "N10.55",
+        correlate_on_captions,
+        (-0.935, 0.935, 0.775, -0.955, -0.365, 0.945, 0.395, -0.405),
+        (-0.925, 0.945, 0.785, -0.945, -0.355, 0.955, 0.405, -0.395),
+    ),
     ("N11.17", captions_fall, 1),
     ("N14.10", many_references, 1, INF),
     ("N15.21", words_before_topics, UP, INF),
@@ -591,6 +662,7 @@ EVERY += OF_TABLE_2 + OF_SAMPLES + OF_OTHERS
     "E13.1", "E13.4", "E13.5", "N10.27", "N10.28", "N10.29", "N10.30", "N10.31",
     "N10.34", "N10.35", "N10.36", "N10.37", "N10.38", "N10.40", "N10.41", "N10.42",
     "N10.43", "N10.45", "N10.46", "N10.48", "N10.49", "N10.50", "N10.51",
+    "N10.52", "N10.53", "N10.54", "N10.55",
     "N11.17", "N14.10", "N15.21", "N21.13", "N21.16",
     "N21.18", "N21.19", "N21.22", "N21.23", "N21.24",
     "N22.13", "N22.14", "N22.15", "N22.17", "N22.30", "N22.33", "N22.36", "N23.12",
