@@ -642,8 +642,8 @@ class ImpliedLaw(Record):
 
 def implied_law(
     recipe: str,
-    scores: PerText,
-    p: PerText | None = None,
+    scores: PerText | Sequence[int | float],
+    p: PerText | Sequence[int | float] | None = None,
     *,
     num_samples: int = 8,
     price: float = 0.1,
@@ -675,7 +675,7 @@ def implied_law(
         ValueError: no such recipe, or an argument outside its domain.
 
     References:
-        The condition is that of replicator dynamics: Hofbauer and Sigmund 1998.
+        Williams 1992, for REINFORCE; the laws are ours.
 
     Claims: N24.33, N24.34.
 

@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.inputs import AsJson, count, option, refuse_idle
+from qdtheory.commands.inputs import AsJson, option, refuse_idle
 from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json, print_rows
 from qdtheory.support.progress import progress
 
+NUMBERS = "NUMBERS"
 MORE = "`qdtheory metrics NAME` says why, and what to print beside a metric."
 
 
@@ -54,17 +55,9 @@ def rewards(
         str | None,
         option("A formula of D such as logit(D), or else the rewards in use.", "TEXT"),
     ] = None,
-    scores: Annotated[
-        str | None, option("Rewards of a prompt's answers, as 1,.8,.5.", "NUMBERS")
-    ] = None,
-    recipe: Annotated[
-        str | None, option("With --scores, one way to pay samples.", "NAME")
-    ] = None,
-    people: Annotated[
-        str | None, option("With --scores, how often people answer so.", "NUMBERS")
-    ] = None,
-    samples: Annotated[int, count("Samples a prompt.", 8, 1000)] = 8,
-    price: Annotated[float, option("Of entropy or KL, with --scores.")] = 0.1,
+    scores: Annotated[str | None, option("Of a prompt's answers.", NUMBERS)] = None,
+    recipe: Annotated[str | None, option("One, with --scores.", "NAME")] = None,
+    people: Annotated[str | None, option("Shares, with --scores.", NUMBERS)] = None,
     as_json: AsJson = False,
 ) -> None:
     """What does a generator optimise that a discriminator, or a reward, pays?
@@ -77,15 +70,16 @@ def rewards(
     of u - 1.
 
     With --scores it says where a model of one prompt rests that is trained by rewards
-    of its samples: its answers' frequencies by the slope of the whole set's score,
-    and if each sample's own reward is held fixed, as in GRPO without a baseline.
+    of 8 samples, by each recipe in use: the answers' frequencies by the slope of the
+    whole set's score, and if each sample's own reward is held fixed, as in REINFORCE.
+    People's shares of the answers (--people) are equal if not given; the price of
+    entropy and of KL is .1.
 
     Example: qdtheory rewards --scores 1,.8,.5,.1 --recipe "pass@k"
     """
     if scores is not None:
         refuse_idle("beside --scores", reward=reward)
-        given = _numbers(scores, "--scores"), people and _numbers(people, "--people")
-        return _print_laws(given, recipe, samples, price, as_json)
+        return _print_laws(scores, people, recipe, as_json)
     refuse_idle("without --scores", recipe=recipe, people=people)
     from qdtheory.rewards import REWARDS, check_reward
 
@@ -120,27 +114,22 @@ def _columns(verdict: Any) -> dict[str, str]:
     }
 
 
-def _numbers(text: str, name: str) -> list[float]:
-    try:
-        return [float(x) for x in text.split(",")]
-    except ValueError:
-        fail(f"{name} takes numbers with commas between, as 1,.8,.5; got {text!r:.60}")
-
-
 def _print_laws(
-    given: Any, recipe: str | None, samples: int, price: float, as_json: bool
+    scores: str, people: str | None, recipe: str | None, as_json: bool
 ) -> None:
     """Print where training rests by one recipe or by each."""
     from qdtheory.rewards import RECIPES, implied_law
 
+    try:
+        given = [x and [*map(float, x.split(","))] for x in (scores, people)]
+    except ValueError:
+        fail("--scores and --people take numbers with commas between, as 1,.8,.5")
     with exit_on(ValueError):
-        names = list(RECIPES) if recipe is None else [recipe]
-        more = {"num_samples": samples, "price": price}
-        laws = {name: implied_law(name, *given, **more) for name in names}
+        laws = {x: implied_law(x, *given) for x in ([recipe] if recipe else RECIPES)}
     if as_json:
         return print_json({"laws": laws})
-    shown = {n: (x.set_credit, x.own_credit) for n, x in laws.items()}
+    shares = {name: vars(law).values() for name, law in laws.items()}
     rows = [
-        (n, *(" ".join(f"{q:.3f}" for q in x) for x in s)) for n, s in shown.items()
+        (x, *(" ".join(f"{q:.3f}" for q in law) for law in shares[x])) for x in laws
     ]
     print_rows(("recipe", "set credit", "own credit"), rows)

@@ -374,7 +374,7 @@ def optimum(p, weights, quality, diversity, floor):
     return -minimize(lambda x: -mean(quality)(x), start, **settings).fun
 
 
-@pytest.mark.claim("N24.19", "N24.20")
+@pytest.mark.claim("N24.19")
 def test_a_model_loses_its_mean_divergence_from_one_power_the_best_of_all_models():
     """By a search that knows no powers: no temperatures are better than one."""
     rng = np.random.default_rng(19)
@@ -393,7 +393,6 @@ def test_a_model_loses_its_mean_divergence_from_one_power_the_best_of_all_models
         assert best - weights @ ll(q) == pytest.approx(lost, abs=1e-6)
 
 
-@pytest.mark.claim("N24.21")
 def test_the_cost_of_unequal_temperatures():
     rng, misses = np.random.default_rng(21), []
     p, weights = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3))
@@ -431,7 +430,6 @@ def test_fifty_prompts():
     assert lost_nats(p, weights, powers(p, own)) == pytest.approx(0.47, abs=0.005)
 
 
-@pytest.mark.claim("N24.23")
 def test_the_common_dial_of_coverage_and_repetition_is_a_tilt():
     rng, tilts = np.random.default_rng(23), 0
     for weight in (1.0, 1.0, 30.0, 30.0):
@@ -545,7 +543,7 @@ DIALS = {
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N24.28", "N24.29", "N24.30", "N24.31")
+@pytest.mark.claim("N24.28", "N24.30", "N24.31")
 @pytest.mark.parametrize("sampler", DIALS)
 @pytest.mark.parametrize(("world", "blur"), [("itself", 0.0), ("blurred", 0.1)])
 def test_rows_of_the_table_by_interpolated_frontiers(sampler, world, blur):
