@@ -691,8 +691,9 @@ def implied_law(
         raise ValueError("scores must be two or more numbers from 0 on, one above 0")
     if num_samples < 2 or not 0 < price < np.inf:
         raise ValueError("num_samples must be at least 2, and price positive")
-    p = np.full(r.size, 1 / r.size) if p is None else as_interior(p, size=r.size)
-    at = SimpleNamespace(r=r, p=np.asarray(p), k=num_samples, eta=price)
+    real = np.full(r.size, 1 / r.size) if p is None else np.asarray(p, float)
+    real = np.asarray(as_interior(real, size=r.size))
+    at = SimpleNamespace(r=r, p=real, k=num_samples, eta=price)
     own, of_set = (_rest(partial(h, at=at), r.size) for h in RECIPES[recipe])
     return ImpliedLaw(set_credit=jnp.asarray(of_set), own_credit=jnp.asarray(own))
 
