@@ -121,11 +121,11 @@ def _print_laws(
     from qdtheory.rewards import RECIPES, implied_law
 
     try:
-        given = [x and [*map(float, x.split(","))] for x in (scores, people)]
+        r, *p = ([*map(float, x.split(","))] for x in (scores, people) if x is not None)
     except ValueError:
         fail("--scores and --people take numbers with commas between, as 1,.8,.5")
     with exit_on(ValueError):
-        laws = {x: implied_law(x, *given) for x in ([recipe] if recipe else RECIPES)}
+        laws = {x: implied_law(x, r, *p) for x in ([recipe] if recipe else RECIPES)}
     if as_json:
         return print_json({"laws": laws})
     shares = {name: vars(law).values() for name, law in laws.items()}
