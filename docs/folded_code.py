@@ -1,16 +1,16 @@
 """The code of the lectures under a fold, with what it prints; what it shows stays.
 
 Claims, figures and tables are shown. Exercises, their stubs and their solutions stay
-open, as they are what one comes for, and so does the code of the first three claims
-that are on a slide. Cells that show nothing share the fold of the cell of code that
-follows. A switch that `static/lecture.js` puts on the page opens all.
+open, as they are what one comes for, and so does the code of a lecture's first three
+claims. Cells that show nothing share the fold of the cell of code that follows. A switch
+that `static/lecture.js` puts on the page opens all.
 """
 
 from docutils import nodes
 from folded import folded
 
 OPEN = {"exercise", "stub", "solution"}
-CENTRAL = 3  # claims of slides whose code is open
+CENTRAL = 3  # claims whose code is open
 
 
 def is_part(node, name):
@@ -45,19 +45,13 @@ def fold(app, document):
         if not shown and foldable(after(cell)):
             cell.parent.remove(cell)
             continue
-        is_central = central < CENTRAL and is_slide(cell) and shows_claim(cell)
+        is_central = central < CENTRAL and shows_claim(cell)
         central += is_central
         fold = folded("", *folds, summary="Code", classes=["folded", "code"])
         fold["open"] = is_central
         cell.clear()
         cell += [fold, *shown]
         folds = []
-
-
-def is_slide(cell):
-    """Whether a cell is a slide, or goes on one."""
-    tags = cell["cell_metadata"].get("tags", [])
-    return bool({"slide", "slide-continued"} & {*tags})
 
 
 def shows_claim(cell):
