@@ -2,7 +2,8 @@
 
 Claims, figures and tables are shown. Exercises, their stubs and their solutions stay
 open, as they are what one comes for, and so does the code of a lecture's first three
-claims. Cells that show nothing share the fold of the cell of code that follows. A switch that `static/lecture.js` puts on the page opens all.
+claims. Cells that show nothing share the fold of the cell of code that follows. A
+switch that `static/lecture.js` puts on the page opens all.
 """
 
 from docutils import nodes
