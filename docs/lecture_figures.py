@@ -16,7 +16,7 @@ from pathlib import Path
 from docutils import nodes
 from notebook_cells import cells_of, joined, lecture, lectures, source_of, tags_of
 
-ONE_PANEL = 640  # at most that many pixels: such a figure shrinks to a phone
+ONE_PANEL = 672  # at most that many pixels: such a figure shrinks to a phone
 NEAR = 3  # "What is claimed", "What you need" and the first section after them
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
 
