@@ -39,7 +39,8 @@ function tell() {
   const next = slides[now + 1]?.querySelector("h1, h2").textContent ?? "the end";
   speaker.document.title = `Slide ${now + 1}`;
   speaker.document.body.style = "font: 1.6rem/1.4 system-ui, sans-serif; margin: 2rem";
-  speaker.document.body.innerHTML = note?.innerHTML ?? "No note.";
+  const shown = note ? speaker.document.importNode(note, true) : "No note.";
+  speaker.document.body.replaceChildren(shown);
   speaker.document.body.append(`Next: ${next}`);
 }
 
