@@ -6,10 +6,12 @@ FOLDER holds coco60/train.txt, one caption a line. The cases: `nltk`, 1,000 capt
 `paired`, 10,000, each against one; `bleu`, 10,000 against 10,000; `self` and `large`,
 Self-BLEU of 10,000 and 50,000, all for orders 2 to 5 and smoothed, from lists of tokens
 to scores; `sorts`, Self-BLEU, the rates and MS-Jaccard against np.argsort of the keys
-that are sorted. fast-bleu is built from source by `make bench`, which needs a C++
-compiler; without it only our side is timed. Each case runs in a process of its own; its
-peak memory, with the imports and the captions, is read before the rival starts. Sides
-without threads are compared by their CPU time, those with fast-bleu's two by the clock.
+that are sorted; `growth`, the powers of the size with which the rates of 3-grams and
+BLEU-3 with Self-BLEU-3 grow, here and by NLTK. fast-bleu is built from source by
+`make bench`, which needs a C++ compiler; without it only our side is timed. Each case
+runs in a process of its own; its peak memory, with the imports and the captions, is
+read before the rival starts. Sides without threads are compared by their CPU time,
+those with fast-bleu's two by the clock.
 """
 
 import os
@@ -171,6 +173,38 @@ def sorts() -> None:
     )
 
 
+def trigram_rates(candidates: list, references: list) -> None:
+    rates(text.as_corpus(candidates), text.as_corpus(references), 3)
+
+
+def both_bleu(candidates: list, references: list) -> None:
+    text.bleu(candidates, references, 3)
+    text.self_bleu(candidates, 3)
+
+
+def both_by_nltk(candidates: list, references: list) -> None:
+    from nltk.translate.bleu_score import sentence_bleu
+
+    warnings.simplefilter("ignore")
+    for i, one in enumerate(candidates):
+        for known in references, candidates[:i] + candidates[i + 1 :]:
+            sentence_bleu(known, one, (1 / 3,) * 3)
+
+
+def growth() -> None:
+    few, many = (50, 100, 200, 400), (2_500, 5_000, 10_000, 20_000)
+    sides = {
+        "CR, NRR and CND": (trigram_rates, many),
+        "BLEU-3 and Self-BLEU-3": (both_bleu, many),
+        "the same by NLTK": (both_by_nltk, few),
+    }
+    for name, (measured, sizes) in sides.items():
+        parts = ((words(0, k), words(20_000, 20_000 + k)) for k in sizes)
+        spent = [least(measured, *part, rounds=3)[0] for part in parts]
+        power = np.polyfit(np.log(sizes), np.log(spent), 1)[0]
+        print(f"{name}, {sizes[0]:,} to {sizes[-1]:,} a side: size^{power:.2f}")
+
+
 if __name__ == "__main__":
     run(
         {
@@ -180,5 +214,6 @@ if __name__ == "__main__":
             "self": lambda: self_bleu(10_000),
             "large": lambda: self_bleu(50_000),
             "sorts": sorts,
+            "growth": growth,
         }
     )

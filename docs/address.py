@@ -101,11 +101,9 @@ def install(repository: str, released: bool) -> str:
 def install_from_the_site(released: bool) -> str:
     """The same for readers of the site's first page, who find the package there."""
     if released:
-        return "```sh\npip install qdtheory\n"
+        return "To install it: `pip install qdtheory`."
     link = f'<a href="../downloads/{WHEEL}">{WHEEL}</a>'
-    return (
-        f"Download {link}, the package as one file.\n\n```sh\npip install ./{WHEEL}\n"
-    )
+    return f"To install it, download {link} and type `pip install ./{WHEEL}`."
 
 
 # --- files that name the address -----------------------------------------------
@@ -263,7 +261,7 @@ def offer(app, page, template, context, doctree):
 def fill(app, document, source):
     """Say on the first page how to install."""
     said = install_from_the_site(RELEASED)
-    source[0] = source[0].replace("<!-- install -->\n\n```sh\n", said)
+    source[0] = source[0].replace("<!-- install -->", said)
 
 
 def setup(app):

@@ -25,7 +25,6 @@ extensions = [
     "downloads",
     "folded",
     "folded_code",
-    "landing_page",
     "lecture_figures",
     "light_pages",
     "metrics_page",
@@ -71,11 +70,8 @@ html_theme = "sphinx_book_theme"
 html_title = "qdtheory"
 html_show_copyright = False
 html_copy_source = False  # archives hold the notebooks
-# The sidebar folds at its captions: the theme gives deeper switches no name.
 html_theme_options = {
     "logo": {"text": project},
-    "max_navbar_depth": 1,
-    "show_navbar_depth": 0,
     "use_download_button": True,
     "extra_footer": address.LICENCES,
 }
@@ -95,7 +91,7 @@ html_sidebars = {
         "navbar-logo.html",
         "version.html",
         "search-button-field.html",
-        "sbt-sidebar-nav.html",
+        "sidebar_nav.html",
         "sidebar_place.html",
     ]
 }

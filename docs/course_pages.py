@@ -58,7 +58,7 @@ PAGE = """<!DOCTYPE html>
 CLASS_README = """\
 WHAT QUALITY AND DIVERSITY SAY ABOUT A TEXT GENERATOR
 
-notebooks/  the lectures. Begin with 00_map and go on to 09; a lecture whose
+notebooks/  the lectures. Begin with 00b, then 00 to 09; a lecture whose
             number has a letter is a detour, 10 and later ones are research.
             Each says at the top how long it takes and what to read before.
 handouts/   a lecture on two pages to print, with its exercises; the exam.
@@ -245,7 +245,8 @@ def deck_page(path: Path) -> str:
     said += "".join(notes(path))
     aside = (
         f'<aside id="notes"><details><summary>Speaker&rsquo;s notes</summary>{said}'
-        f"<p>Keys: arrows or space turn pages, n shows the notes. "
+        f"<p>Keys: arrows or space turn pages, n shows the notes, w shows them in a "
+        f"window of their own; print the slides to have all on a sheet. "
         f'<a href="../notebooks/{path.stem}.html">The lecture</a></p>'
         f"</details></aside>"
     )

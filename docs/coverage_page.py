@@ -1,10 +1,11 @@
-"""The tables of coverage.md, made from coverage.csv and what the notebooks print.
+"""The tables of your_paper.md, made from coverage.csv and what the notebooks print.
 
 A row of coverage.csv is an item of a paper: what it says in our words, its status, the
-claims that show it, and a note. Of the first claim the sentence is shown; `lines` names
-printed lines of the same notebook by how they begin, "COCO > BS-2" being the first BS-2
-after COCO. `published` selects from published.csv, "paper:table:row:column" with
-wildcards. Lists are separated by semicolons, "N6.7-N6.9" stands for three claims.
+claims that show it, a note, the place of the words that it was compared with, whether
+it agrees, and the size. Of the first claim the sentence is shown; `lines` names printed
+lines of the same notebook by how they begin, "COCO > BS-2" being the first BS-2 after
+COCO. `published` selects from published.csv, "paper:table:row:column" with wildcards.
+Lists are separated by semicolons, "N8.3-N8.5" stands for three claims.
 """
 
 import csv
@@ -26,25 +27,16 @@ PAPERS = {
     "semeniuta2018": "Semeniuta 2018",
     "cifka2018": "Cífka 2018",
 }
-STATUSES = (
-    "proved",
-    "exact",
-    "certified",
-    "searched",
-    "in a small world",
-    "on other text",
-    "shown beside",
-    "not done",
-)
+VERDICTS = "agrees", "differs", "answered", "not done"
 BEYOND = "beyond"  # in place of a paper: claims that no paper makes
 
 CLAIM = re.compile(r"^([A-Z][A-Za-z]*\d+\.\d+)\s+", re.MULTILINE)
 
 
 def rows(path):
-    """Rows of a table, each a dictionary."""
+    """Rows of a table, each a dictionary; a short row ends in empty cells."""
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(file, restval=""))
 
 
 def parts(cell):
@@ -108,32 +100,38 @@ def line(notebook, beginnings):
 
 
 def links(cell):
-    """Claims as links to their notebooks, one link a notebook."""
+    """Claims after a link to each lecture that makes them."""
     names = {}
     for part in parts(cell):
         notebook, _ = claims()[part.split("-")[0]]
         names.setdefault(notebook, []).append(part.replace("-", " to "))
-    return ", ".join(
-        f"[{', '.join(found)}](../notebooks/{notebook}.ipynb)"
-        for notebook, found in names.items()
+    return "<br>".join(
+        f"[{name.split('_')[0]}](../notebooks/{name}.ipynb): {', '.join(found)}"
+        for name, found in names.items()
     )
 
 
-def said(row):
-    """What an item says; the note there too, unless it is the reason for a gap."""
-    note = row["note"] if row["claims"] else ""
-    return "<br>".join(filter(None, [row["says"], note]))
+def named(row):
+    """An item and its place, which repeats no section or table of the item."""
+    head, _, rest = row["place"].partition(", ")
+    place = rest if rest and row["item"].startswith(head) else row["place"]
+    return f"**{row['item']}**<br>{place}"
+
+
+def judged(row):
+    """Whether an item agrees, how that is known, and at which size."""
+    known = f", {row['status']}" * (row["status"] != row["verdict"])
+    return f"**{row['verdict']}**{known}<br>{row['size'] or row['note']}"
 
 
 def shown(row):
-    """Published values beside what the notebook prints, or why there is nothing."""
-    values = row["published"] and f"published: {published(row['published'])}"
-    if not row["claims"]:
-        return "<br>".join(filter(None, [values, row["note"]]))
-    notebook, figures = claims()[next(ids(row["claims"]))]
-    if row["lines"]:
-        figures = [f"`{line(notebook, path)}`" for path in parts(row["lines"])]
-    return "<br>".join(filter(None, [links(row["claims"]), values, *figures]))
+    """What was measured: published values, printed lines or a claim, and a note."""
+    found = [row["published"] and f"published: {published(row['published'])}"]
+    if row["claims"]:
+        notebook, figures = claims()[next(ids(row["claims"]))]
+        lines = [f"`{line(notebook, path)}`" for path in parts(row["lines"])]
+        found += lines or figures
+    return "<br>".join(filter(None, [*found, row["note"] * bool(row["size"])]))
 
 
 def published(cell):
@@ -144,13 +142,10 @@ def published(cell):
         for r in rows(PUBLISHED)
         if all(map(fnmatchcase, list(r.values())[:4], selector.split(":")))
     ]
-    names = [name for name, _ in chosen]
-    for _ in range(2):  # cut the common beginning, turn round, cut the common end
-        while names and all(names) and len({name[0] for name in names}) == 1:
-            names = [name[1:] for name in names]
-        names = [name[::-1] for name in names]
+    common = set.intersection(*(set(name) for name, _ in chosen))
+    words = ([w for w in name if w not in common] for name, _ in chosen)
     return ", ".join(
-        " ".join([*name, value]) for name, (_, value) in zip(names, chosen, strict=True)
+        " ".join([*w, value]) for w, (_, value) in zip(words, chosen, strict=True)
     )
 
 
@@ -163,61 +158,54 @@ def table(header, widths, cells, kind="stacked"):
     return "\n".join([*lines, "```"])
 
 
-def paper_table(items):
-    """A paper's items and what shows them."""
-    cells = (
-        (
-            f"**{row['item']}**<br>{row['status']}",
-            said(row),
-            shown(row),
-        )
-        for row in items
-    )
-    return table(("Item", "What it says, in our words", "Shown by"), "20 34 46", cells)
+def fold(title, text):
+    """A table that a reader opens."""
+    return f"````{{folded}} {title}\n{text}\n````"
+
+
+def paper_tables(items):
+    """A paper's items, and under a fold what was measured for each."""
+    head = "Section, figure or table", "What it says", "Lecture: claims", "Here"
+    front = ((named(r), r["says"], links(r["claims"]), judged(r)) for r in items)
+    behind = ((f"**{row['item']}**", what) for row in items if (what := shown(row)))
+    measured = table(("Item", "Printed there, measured here"), "20 80", behind)
+    number = f"What was measured, for each of {len(items)} rows"
+    return f"{table(head, '22 28 15 35', front)}\n\n{fold(number, measured)}"
 
 
 def beyond_table(items):
     """What the notebooks show that no paper claims."""
-    cells = ((f"**{row['item']}**", row["says"], shown(row)) for row in items)
-    return table(("Subject", "What is shown", "Shown by"), "20 34 46", cells)
-
-
-def totals(items):
-    """Items by paper and status."""
-    count = Counter((row["paper"], row["status"]) for row in items)
-    by_paper = {
-        name: [count[paper, status] for status in STATUSES]
-        for paper, name in PAPERS.items()
-    }
-    by_paper["**All four**"] = [sum(x) for x in zip(*by_paper.values(), strict=True)]
-    cells = ((name, *numbers, sum(numbers)) for name, numbers in by_paper.items())
-    return table(
-        ("Paper", *STATUSES, "items"), "16 11 10 12 12 13 12 13 13 10", cells, "numbers"
+    cells = (
+        (f"**{r['item']}**<br>{links(r['claims'])}", r["says"], shown(r)) for r in items
+    )
+    return fold(
+        "The subjects", table(("Subject", "What", "Shown by"), "20 34 46", cells)
     )
 
 
-def tables():
-    """Every table of the page under the name of its place."""
-    items = rows(ITEMS)
-    by_paper = {
-        paper: [r for r in items if r["paper"] == paper] for paper in (*PAPERS, BEYOND)
-    }
-    return {
-        "totals": totals(items),
-        BEYOND: beyond_table(by_paper.pop(BEYOND)),
-        **{paper: paper_table(chosen) for paper, chosen in by_paper.items()},
-    }
+def totals(items):
+    """Items by paper and verdict."""
+    count = Counter((row["paper"], row["verdict"]) for row in items)
+    lines = [(name, *(count[p, v] for v in VERDICTS)) for p, name in PAPERS.items()]
+    lines.append(("**All four**", *map(sum, [*zip(*lines, strict=True)][1:])))
+    head = "Paper", *VERDICTS, "rows"
+    cells = ((*numbers, sum(numbers[1:])) for numbers in lines)
+    return table(head, "25 15 15 15 15 15", cells, "numbers")
 
 
 def fill(app, document, source):
-    """Put the tables where coverage.md has comments with their names."""
-    if document == "docs/coverage":
-        for name, text in tables().items():
+    """Put the tables where your_paper.md has comments with their names."""
+    if document == "docs/your_paper":
+        items = rows(ITEMS)
+        by = {p: [r for r in items if r["paper"] == p] for p in (*PAPERS, BEYOND)}
+        made = {"totals": totals(items), BEYOND: beyond_table(by.pop(BEYOND))}
+        for name, text in (made | {p: paper_tables(x) for p, x in by.items()}).items():
             source[0] = source[0].replace(f"<!-- {name} -->", text)
         for path in (ITEMS, PUBLISHED, *lectures()):
             app.env.note_dependency(path)
 
 
 def setup(app):
+    app.setup_extension("folded")
     app.connect("source-read", fill)
     return {"parallel_read_safe": True}

@@ -90,7 +90,7 @@ def pack(notebook: Path, target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for inside, content in contents.items():
             archive.writestr(
-                zipfile.ZipInfo(inside, EPOCH), content, zipfile.ZIP_DEFLATED
+                zipfile.ZipInfo(inside, EPOCH), content, zipfile.ZIP_DEFLATED, 9
             )
 
 

@@ -25,7 +25,8 @@ class folded(nodes.General, nodes.Element):
 
 
 def visit(translator, node):
-    translator.body.append(translator.starttag(node, "details"))
+    opened = {"open": "open"} if node.get("open") else {}
+    translator.body.append(translator.starttag(node, "details", **opened))
     summary = translator.encode(node["summary"])
     translator.body.append(f"<summary>{summary}</summary>\n")
 

@@ -1,14 +1,16 @@
 """The code of the lectures under a fold, with what it prints; what it shows stays.
 
 Claims, figures and tables are shown. Exercises, their stubs and their solutions stay
-open, as they are what one comes for. Cells that show nothing share the fold of the cell
-of code that follows. A switch that `static/lecture.js` puts on the page opens all.
+open, as they are what one comes for, and so does the code of a lecture's first three
+claims. Cells that show nothing share the fold of the cell of code that follows. A
+switch that `static/lecture.js` puts on the page opens all.
 """
 
 from docutils import nodes
 from folded import folded
 
 OPEN = {"exercise", "stub", "solution"}
+CENTRAL = 3  # claims whose code is open
 
 
 def is_part(node, name):
@@ -31,7 +33,7 @@ def after(node):
 
 def fold(app, document):
     """Put the source of each cell, and what it prints, under a fold."""
-    folds = []  # of the cells before that show nothing
+    central, folds = 0, []  # the second of the cells before that show nothing
     for cell in [*document.findall(foldable)]:
         logs = [*cell.findall(is_log)]
         for log in logs:
@@ -43,10 +45,18 @@ def fold(app, document):
         if not shown and foldable(after(cell)):
             cell.parent.remove(cell)
             continue
+        is_central = central < CENTRAL and shows_claim(cell)
+        central += is_central
         fold = folded("", *folds, summary="Code", classes=["folded", "code"])
+        fold["open"] = is_central
         cell.clear()
         cell += [fold, *shown]
         folds = []
+
+
+def shows_claim(cell):
+    """Whether a cell shows the sentence of a claim."""
+    return any("claim" in node["classes"] for node in cell.findall(nodes.paragraph))
 
 
 def is_log(node):

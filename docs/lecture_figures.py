@@ -16,6 +16,8 @@ from pathlib import Path
 from docutils import nodes
 from notebook_cells import cells_of, joined, lecture, lectures, source_of, tags_of
 
+ONE_PANEL = 672  # at most that many pixels: such a figure shrinks to a phone
+NEAR = 3  # "What is claimed", "What you need" and the first section after them
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
 
 
@@ -142,13 +144,21 @@ def set_figure(figure, output, caption):
     if caption:
         caption.parent.remove(caption)
         legend += [nodes.Text(" "), *caption.children]
-    framed = nodes.figure("", ids=[figure.anchor], classes=["lecture-figure"])
+    classes = ["lecture-figure", *["narrow"] * (figure.width <= ONE_PANEL)]
+    framed = nodes.figure("", ids=[figure.anchor], classes=classes)
     output.replace_self(framed)
     framed += [output, legend]
     for image in output.findall(nodes.image):
         image["alt"] = figure.alt or legend.astext()
         if figure.width:
             image["width"] = f"{figure.width}px"  # with it, Sphinx links the picture
+
+
+def sections_before(figure):
+    """How many sections of a lecture begin before a figure."""
+    above = cells_of(lecture(figure.lecture))[: figure.cell]
+    texts = (source_of(cell) for cell in above if cell["cell_type"] == "markdown")
+    return sum(len(re.findall(r"^## ", text, re.MULTILINE)) for text in texts)
 
 
 def set_cover(document, anchor):
@@ -168,7 +178,7 @@ def set_cover(document, anchor):
 
 
 def set_figures(app, document):
-    """Number the figures of a lecture, and put its cover at the head."""
+    """Number the figures of a lecture; a cover but the first is at the head too."""
     path = lecture(Path(app.env.docname).name)
     if app.env.docname != f"notebooks/{path.stem}":
         return
@@ -176,7 +186,7 @@ def set_figures(app, document):
     for figure, (output, cell) in zip(drawn, [*outputs(document)], strict=True):
         set_figure(figure, output, paragraph_below(cell))
     for figure in drawn:
-        if figure.cover:
+        if figure.cover and sections_before(figure) > NEAR:  # not twice on one screen
             set_cover(document, figure.anchor)
 
 

@@ -73,7 +73,7 @@ def sizes(commit: str | None = None) -> dict[str, Size]:
 
 
 def is_spine(name: str) -> bool:
-    """Whether a lecture belongs to the spine: 00 to 09, without 02b and the like."""
+    """Whether a lecture belongs to the spine: 00 to 09, without 03b and the like."""
     number = name.split("_")[0]
     return number.isdigit() and int(number) < SPINE
 

@@ -2,8 +2,9 @@
 
 `parts/NAME.md` lists its lectures by their numbers, "* [03](...ipynb): what it shows."
 That list is the only one: titles and reading times come from the lectures, the picture
-at `<!-- cover: NAME -->` is that lecture's cover, and docs/index.md names the parts in
-their order.
+at `<!-- cover: NAME -->` is that lecture's cover, `{minutes NAME}` its time to read.
+docs/index.md names the parts in their order. In the sidebar a lecture whose number has
+a letter stands below the one before it.
 """
 
 import re
@@ -19,6 +20,7 @@ SOURCES = DOCS.parent / "notebooks/src"
 COVERS = DOCS / "generated/covers"  # not committed, as the rest of the folder
 
 ENTRY = re.compile(r"^\* \[(\w+)\]\(\.\./\.\./notebooks/(\w+)\.ipynb\):", re.MULTILINE)
+MINUTES = re.compile(r"\{minutes (\w+)\}")
 COVER = re.compile(r"<!-- cover: (\w+) -->")
 PART = re.compile(r"^parts/(\w+)$", re.MULTILINE)
 
@@ -39,11 +41,10 @@ def titled(lecture):
     return f"{lecture.split('_')[0]} {heading(source(lecture))}"
 
 
-def reading(lecture):
+def minutes(lecture):
     """How long a lecture takes to read, as its head says."""
     text = "\n".join(map(source_of, cells_of(of(lecture))))
-    found = re.search(r"\*\*Reading\*\* (\d+ min)", text)
-    return f" ({found[1]})" if found else ""
+    return re.search(r"\*\*Reading\*\* (\d+ min)", text)[1]
 
 
 @cache
@@ -69,7 +70,7 @@ def entry(match):
     number, lecture = match.groups()
     assert lecture.startswith(f"{number}_"), f"{number} is not {lecture}"
     link = f"[**{titled(lecture)}**](../../notebooks/{lecture}.ipynb)"
-    return f"* {link}{reading(lecture)}:"
+    return f"* {link} ({minutes(lecture)}):"
 
 
 def cover(match):
@@ -78,51 +79,43 @@ def cover(match):
     suffix = found.kind.partition("/")[2].partition("+")[0]
     COVERS.mkdir(parents=True, exist_ok=True)
     (COVERS / f"{found.lecture}.{suffix}").write_bytes(found.picture)
-    place = f"../../notebooks/{found.lecture}.html#{found.anchor}"
     return "\n".join(
         [
-            f"```{{figure}} ../generated/covers/{found.lecture}.{suffix}",
+            f"```{{figure}} /docs/generated/covers/{found.lecture}.{suffix}",
             f":alt: {found.alt or heading(source(found.lecture))}",
-            f":target: {place}",
             ":class: cover",
-            f"{found.caption} *From lecture {lecture_number(found.lecture)}.*",
+            f"{found.caption} *From [lecture {lecture_number(found.lecture)}]"
+            f"(/notebooks/{found.lecture}.ipynb).*",
             "```",
         ]
     )
 
 
-def section(match):
-    """A part's entries in the sidebar: its page, then its lectures."""
-    part = match[1]
-    links = (f"{titled(name)} <../notebooks/{name}>" for name in lectures(part))
-    return "\n".join(
-        [f"What part {parts().index(part) + 1} shows <{match[0]}>", *links]
-    )
+def below(lecture):
+    """The lectures below one in the sidebar: those with its number and a letter."""
+    names, number = lectures(part_of(lecture)), lecture.split("_")[0]
+    after = names[names.index(lecture) + 1 :]
+    return [name for name in after if re.match(rf"{number}[a-z]_", name)]
 
 
-def listed():
-    """The parts with the titles of their pages, and the numbers of their lectures."""
-    lines = []
-    for part in parts():
-        title = heading(DOCS / f"parts/{part}.md").partition(". ")[2]
-        lines.append(f"1. [{title}](parts/{part}.md)")
-    return "\n".join(lines)
+def contents(names):
+    """These lectures in the sidebar."""
+    links = (f"{titled(name)} </notebooks/{name}>" for name in names)
+    return "\n".join(["", "", "```{toctree}", ":hidden:", "", *links, "```"])
 
 
 def fill(app, document, text):
-    """Complete the first page's lists and the parts' pages."""
-    if document == "docs/index":
-        text[0] = PART.sub(section, text[0].replace("<!-- parts -->", listed()))
-        parts_read = parts()
-    elif document.startswith("docs/parts/"):
-        text[0] = COVER.sub(cover, ENTRY.sub(entry, text[0]))
-        parts_read = [document.rpartition("/")[2]]
-    else:
-        return
-    for part in parts_read:
-        app.env.note_dependency(DOCS / f"parts/{part}.md")
-        for name in lectures(part):
+    """Complete the first page and the parts' pages."""
+    if document.startswith("docs/parts/"):
+        part = document.rpartition("/")[2]
+        listed = lectures(part)
+        nested = {one for name in listed for one in below(name)}
+        text[0] = ENTRY.sub(entry, text[0])
+        text[0] += contents(name for name in listed if name not in nested)
+        for name in listed:
             app.env.note_dependency(source(name))
+    if document.startswith(("docs/parts/", "docs/index")):
+        text[0] = COVER.sub(cover, MINUTES.sub(lambda m: minutes(m[1]), text[0]))
 
 
 def place_of(document):

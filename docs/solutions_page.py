@@ -1,69 +1,32 @@
-"""Solutions below a lecture's exercises, folded, as the solution notebook ran them.
+"""Solutions behind a link below a lecture's exercises; other lectures below it.
 
-A reader's notebook has no solutions. On the site, the text, code and output that a
-solution notebook holds between two cells of an exercise stand folded after the second.
+A reader's notebook has no solutions: the solution notebook, as it ran, is a page of its
+own. In the sidebar it stands below its lecture.
 """
 
 import json
-from pathlib import Path
 
-from notebook_cells import cells_of, source_of, tags_of
+from notebook_cells import NOTEBOOKS, tags_of
+from parts_page import below, contents
 
-SOLUTIONS = Path(__file__).parents[1] / "notebooks/solutions"
-
-
-def markdown(source):
-    """A cell of text."""
-    return {"cell_type": "markdown", "metadata": {}, "source": source}
-
-
-def from_below(cell):
-    """A cell of the folder below: the links of its text lead from this folder."""
-    if cell["cell_type"] != "markdown":
-        return cell
-    return cell | {"source": source_of(cell).replace("](../", "](")}
-
-
-def folded(cells, name):
-    """The cells of a solution under a switch, with a link to the notebook that ran."""
-    link = (
-        f"[The solutions as a notebook](solutions/{name}.ipynb), to download and run."
-    )
-    return [
-        markdown('<details class="solution">\n<summary>Solutions</summary>'),
-        *map(from_below, cells),
-        markdown(f"{link}\n\n</details>"),
-    ]
-
-
-def with_solutions(cells, solved, name):
-    """The cells of a lecture, each group of solutions after the cell that checks it."""
-    groups, group = {}, []
-    for cell in solved:
-        if "solution" in tags_of(cell):
-            group.append(cell)
-        elif group:
-            groups[source_of(cell)] = folded(group, name)
-            group = []
-    assert not group, f"{name}: no cell checks the last solution"
-    found = [cell for one in cells for cell in (one, *groups.pop(source_of(one), ()))]
-    assert not groups, f"{name} lacks the cell {next(iter(groups))!r}"
-    return found
+LINK = "**[Solutions](solutions/{}.ipynb)**, as a notebook that ran."
 
 
 def fill(app, document, source):
-    """Put a lecture's solutions into it, and their page below it in the sidebar."""
+    """Link a lecture's solutions, and give the sidebar what stands below it."""
     folder, _, name = document.rpartition("/")
-    path = SOLUTIONS / f"{name}.ipynb"
-    if folder != "notebooks" or not path.exists():
+    if folder != "notebooks":
         return
-    app.env.note_dependency(path)
+    text, pages = "", contents(below(name)) if below(name) else ""
+    if (NOTEBOOKS / f"solutions/{name}.ipynb").exists():
+        text = LINK.format(name)
+        pages += f"\n\n```{{toctree}}\n:hidden:\n\nSolutions <solutions/{name}>\n```"
     book = json.loads(source[0])
-    cells = with_solutions(book["cells"], cells_of(path), name)
-    cells.append(markdown(f"```{{toctree}}\n:hidden:\n\nsolutions/{name}\n```"))
-    for number, cell in enumerate(cells, start=1):
-        cell["id"] = f"cell-{number}"
-    source[0] = json.dumps(book | {"cells": cells})
+    cells = book["cells"]
+    checks = [i for i, cell in enumerate(cells) if "exercise" in tags_of(cell)]
+    cell = {"cell_type": "markdown", "metadata": {}, "source": text + pages}
+    cells.insert(max(checks, default=len(cells)) + 1, cell | {"id": "solutions"})
+    source[0] = json.dumps(book)
 
 
 def setup(app):

@@ -2,8 +2,7 @@
 
 The column `needs` of theorems.csv names what the statement and its proof use, as in "03
 Definition 1;16b Proposition N16.13": the lecture's number, the label up to its
-parenthesis, and one of its claims where the lecture has several of that label. The
-graph is drawn here, part below part, so that every line leads to the right.
+parenthesis, and one of its claims where the lecture has several of that label.
 """
 
 import ast
@@ -12,9 +11,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from itertools import count
-from pathlib import Path
-from textwrap import wrap
 
 import parts_page
 import theorem_boxes
@@ -191,12 +187,7 @@ class Test:
 
     file: str
     name: str
-    code: str
     recounts: bool
-
-    @property
-    def anchor(self) -> str:
-        return f"{Path(self.file).stem}-{self.name}"
 
 
 @cache
@@ -207,15 +198,12 @@ def tests():
         text = path.read_text("utf-8")
         if "mark.claim(" not in text:
             continue
-        lines = text.splitlines()
         for node in ast.parse(text).body:
             decorators = getattr(node, "decorator_list", [])
             for mark in decorators:
                 if "mark.claim(" in ast.unparse(mark):
-                    start = decorators[0].lineno - 1
-                    code = "\n".join(lines[start : node.end_lineno])
                     place = path.relative_to(ROOT).as_posix()
-                    test = Test(place, node.name, code, bool(mark.keywords))
+                    test = Test(place, node.name, bool(mark.keywords))
                     for claim in map(ast.literal_eval, mark.args):
                         found[claim].append(test)
     return found
@@ -225,164 +213,6 @@ def tests_of(statement):
     """The tests of a statement's claims, each once."""
     found = (test for claim in ids(statement.row["claims"]) for test in tests()[claim])
     return list(dict.fromkeys(found))
-
-
-# --- the picture ------------------------------------------------------------------
-
-BOX, PITCH, LINE, GAP = 152, 190, 13, 10  # widths of a box and a layer, heights
-LETTERS = 23  # of a line in a box
-MOST = 3  # lines about what a statement says
-
-
-@dataclass
-class Box:
-    """A statement's place in the picture."""
-
-    statement: Statement
-    lines: list[str]
-    layer: int
-    x: float = 0
-    y: float = 0
-
-    @property
-    def height(self) -> float:
-        return 23 + LINE * len(self.lines)
-
-
-def layer(statement):
-    """How many statements stand one after the other to its left."""
-    return 1 + max(map(layer, statement.needs)) if statement.needs else 0
-
-
-def lines_left(statement):
-    """What a statement needs and reaches through no other of its needs."""
-    further = [far for one in statement.needs for far in above(one)]
-    return [one for one in statement.needs if one not in further]
-
-
-def is_drawn(one):
-    """Whether a statement needs another, is needed, or is machine-checked."""
-    return bool(one.needs or one.needed_by) or one.is_checked
-
-
-def boxes(among):
-    """The boxes, part below part; where each part begins, and the height of all."""
-    found, begins, bottom = {}, {}, 0.0
-    linked = [one for one in among if is_drawn(one)]
-    for part in parts_page.parts():
-        members = [one for one in linked if parts_page.part_of(one.lecture) == part]
-        if not members:
-            continue
-        begins[part] = bottom
-        top = bottom + 30
-        for depth in range(max(map(layer, members)) + 1):
-            column = [one for one in members if layer(one) == depth]
-
-            def height_of_needs(one):
-                heights = [found[x].y for x in one.needs if x in found]
-                return sum(heights) / len(heights) if heights else 0.0
-
-            y = top
-            for one in sorted(column, key=height_of_needs):
-                about = wrap(subject(one, among), LETTERS)
-                if len(about) > MOST:
-                    about = [*about[: MOST - 1], about[MOST - 1][: LETTERS - 1] + "…"]
-                box = Box(one, about, depth, x=PITCH * depth + 1, y=y)
-                found[one] = box
-                y += box.height + GAP
-            bottom = max(bottom, y)
-        bottom += 8
-    return found, begins, bottom
-
-
-def lane(start, end, others):
-    """The height nearest to the end's where a line passes between boxes."""
-    height = end.y + end.height / 2
-    between = [box for box in others if start.layer < box.layer < end.layer]
-
-    def is_free(y):
-        return all(not box.y - 3 < y < box.y + box.height + 3 for box in between)
-
-    steps = (step * sign for step in count() for sign in (1, -1))
-    return next(height + step for step in steps if is_free(height + step))
-
-
-def path(start, end, others):
-    """A line from the right side of a box to the left side of another."""
-
-    def curve(x, y, down):
-        bend = gap * 0.9
-        return f"C{x + bend:g} {y:g} {x + gap - bend:g} {down:g} {x + gap:g} {down:g}"
-
-    gap = PITCH - BOX
-    x, y = start.x + BOX, start.y + start.height / 2
-    down = end.y + end.height / 2
-    if end.layer == start.layer + 1:
-        return f"M{x:g} {y:g}{curve(x, y, down)}"
-    between = lane(start, end, others)
-    before = end.x - gap
-    last = curve(before, between, down)
-    return f"M{x:g} {y:g}{curve(x, y, between)}H{before:g}{last}"
-
-
-def drawn(box):
-    """A box as a link to its entry in the list."""
-    one = box.statement
-    state = (
-        one.states[-1].split()[0]
-        if one.kind not in theorem_boxes.DEFINITIONS
-        else "definition"
-    )
-    own = re.fullmatch(r"\w+ [\dK]+", one.head)
-    title = f"{one.head} · {one.number}" if own else one.title
-    words = "".join(
-        f'<text x="{box.x + 9:g}" y="{box.y + 31 + LINE * i:g}">{escape(text)}</text>'
-        for i, text in enumerate(box.lines)
-    )
-    return (
-        f'<a id="box-{one.anchor}" class="{state}" href="#{one.anchor}">'
-        f'<rect x="{box.x:g}" y="{box.y:g}" width="{BOX}" height="{box.height:g}"'
-        f' rx="4"/><text class="title" x="{box.x + 9:g}" y="{box.y + 16:g}">'
-        f"{escape(title)}</text>{words}</a>"
-    )
-
-
-def picture(among):
-    """The graph as an SVG, which takes its colours from the page."""
-    found, begins, bottom = boxes(among)
-    width = PITCH * max(box.layer for box in found.values()) + BOX + 2
-    edges = [
-        f'<path class="to-{one.anchor} to-{need.anchor}"'
-        f' d="{path(found[need], found[one], found.values())}"/>'
-        for one in found
-        for need in lines_left(one)
-    ]
-    titles = {part: parts_page.heading(DOCS / f"parts/{part}.md") for part in begins}
-    headings = [
-        f'<text class="part" x="1" y="{y + 20:g}">{escape(titles[part])}</text>'
-        for part, y in begins.items()
-    ]
-    alone = "\n".join(
-        f"svg:has(#box-{one.anchor}:is(:hover, :focus-visible)) .to-{one.anchor}"
-        " {stroke: var(--pst-color-secondary); stroke-width: 2; opacity: 1}"
-        for one in found
-    )
-    return "\n".join(
-        [
-            f'<svg viewBox="0 0 {width} {bottom:g}" role="group"'
-            ' aria-label="Graph of the statements: each is a link to the list below,'
-            ' which says the same in words.">',
-            f"<style>{alone}</style>",
-            *edges,
-            *headings,
-            *map(drawn, found.values()),
-            "</svg>",
-        ]
-    )
-
-
-KEY = """<p class="graph-key"><span class="machine-checked">machine-checked</span>
-<span>second route</span> <span class="definition">definition</span></p>"""
 
 
 # --- the list ---------------------------------------------------------------------
@@ -417,7 +247,7 @@ def entry(statement, among):
         ),
         listed("In the lecture", [link(here, parts_page.titled(statement.lecture))]),
         listed("Second route", [escape(statement.row["second_route"])]),
-        listed("Tests", [link(f"#{x.anchor}", x.name) for x in tests_of(statement)]),
+        listed("Tests", [f"{escape(x.name)}, {x.file}" for x in tests_of(statement)]),
         listed("In Coq", coq),
     ]
     shown = ", ".join(x.replace("-", " to ") for x in parts(statement.row["claims"]))
@@ -450,41 +280,15 @@ def entries(among):
     return "\n".join(lines)
 
 
-def raw(html):
-    """HTML in MyST, with any lines inside."""
-    return f"``````{{raw}} html\n{html}\n``````"
-
-
-def test_files(among):
-    """The tests, a fold for each file."""
-    by_file = defaultdict(dict)
-    for statement in among:
-        for test in tests_of(statement):
-            by_file[test.file][test] = None
-    lines = []
-    for file, found in sorted(by_file.items()):
-        name = f"{file} ({len(found)})"
-        lines.append(f'<details class="folded"><summary>{name}</summary>')
-        # Colours would make the page twice as large.
-        lines += [
-            f'<pre id="{test.anchor}">{escape(test.code, quote=False)}</pre>'
-            for test in found
-        ]
-        lines.append("</details>")
-    return raw("\n".join(lines))
-
-
 def counted(among):
     """How many there are of each kind."""
     proved = [one for one in among if one.kind not in theorem_boxes.DEFINITIONS]
     checked = sum(one.is_checked for one in among)
     routes = sum("second route" in one.states for one in among)
-    left = sum(not is_drawn(one) for one in among)
     return (
         f"{len(among)} statements, {len(among) - len(proved)} of them definitions:"
         f" {routes} have a second route, {checked} are machine-checked, whole or in"
-        f" part. {left} stand in the list alone: they need no other, no other needs"
-        " them, and Coq has not read them."
+        " part."
     )
 
 
@@ -493,13 +297,7 @@ def fill(app, document, source):
     if document != "docs/theorem_graph":
         return
     among = statements()
-    filled = {
-        "graph": raw(f"{KEY}\n{picture(among)}"),
-        "count": counted(among),
-        "list": entries(among),
-        "tests": test_files(among),
-    }
-    for name, text in filled.items():
+    for name, text in (("count", counted(among)), ("list", entries(among))):
         source[0] = source[0].replace(f"<!-- {name} -->", text)
     files = {test.file for found in tests().values() for test in found}
     lectures = {lecture(one.lecture) for one in among}
@@ -509,5 +307,4 @@ def fill(app, document, source):
 
 def setup(app):
     app.connect("source-read", fill)
-    app.add_css_file("theorem_graph.css")
     return {"parallel_read_safe": True}

@@ -42,7 +42,6 @@ from nbclient.exceptions import (
     CellTimeoutError,
     DeadKernelError,
 )
-from nbclient.output_widget import OutputWidget
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
@@ -64,7 +63,6 @@ KERNELS = 4  # at once, at most: one takes up to a gigabyte
 # JAX traces many small objects: looking for cycles every 700 of them costs 10 %.
 NEW_OBJECTS = 100_000
 SVG = "image/svg+xml"
-WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, without its widget
 
 # A drawing of a few lines is kept as SVG, with all its points, since what is left out
 # depends on rounding; its texts stay texts. One of many points, or in a loose cell,
@@ -191,17 +189,6 @@ def kernel_environment(cache: Path, ipython: str) -> dict[str, str]:
     }
 
 
-class SilentWidget(OutputWidget):
-    """What a widget shows, kept from the kernel, where nothing reads it.
-
-    A message to the kernel while its reply is on the way may hide the reply, which
-    nbclient then waits for in vain.
-    """
-
-    def sync_state(self) -> None:
-        """Send nothing."""
-
-
 def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
     """Run a notebook in its own folder; its outputs are put into its cells.
 
@@ -239,7 +226,6 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
                 }
             ),
         )
-        client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = SilentWidget
         environment = kernel_environment(cache, ipython)
         try:
             # Not `execute`, which leaves an event loop open in each thread.
@@ -264,8 +250,6 @@ def execute(book: NotebookNode, target: Path, cache: Path) -> set[str]:
                 )
             if "image/png" in output.get("data", {}):
                 keep_one_picture(output.data, loose="loose" in tags(cell))
-        if "outputs" in cell:
-            cell.outputs = [o for o in cell.outputs if WIDGET not in o.get("data", {})]
     return read
 
 

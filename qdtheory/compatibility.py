@@ -179,7 +179,7 @@ def check_compatibility(
         proofs/Theorem3.v; an incompatible pair, `LL_NRR_is_not_compatible` in
         proofs/Counterexample.v.
 
-    Claims: T3.1, T3.2, T3.3, T3.4, T3.5, T3.7, T3.9, T3.11, N6.4.
+    Claims: T3.1, T3.2, T3.4, T3.5, T3.7, T3.9, T3.11, N6.4.
 
     Example:
         >>> from qdtheory.pairs import CR_NRR, LL_NRR

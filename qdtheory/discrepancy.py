@@ -155,7 +155,7 @@ def quality_discrepancy(
     References:
         Li et al. 2020, section 5; the exact solutions are ours.
 
-    Claims: T3.10, N5.6, N5.7, N16.2.
+    Claims: T3.10, N5.7, N16.2.
 
     Example:
         >>> from qdtheory.pairs import CR_NRR, LL_NRR
@@ -223,7 +223,7 @@ def certify(
         RuntimeError: a model gains more than its bound, which would be a bug in this
             library.
 
-    Claims: N8.4, N8.7, N17.6, N17.7, N17.8, N17.10, N17.13, N17.22, N17.23.
+    Claims: N8.7, N8.21, N17.6, N17.8, N17.10, N17.13, N17.22.
 
     Example:
         >>> from qdtheory import BleuPair, TextSpace
@@ -764,7 +764,7 @@ def cubic_bound(pair: BleuPair, p: PerText, certificate: CubicCertificate) -> fl
             negative price, a matrix that is not positive semidefinite, or of another
             size.
 
-    Claims: N17.20, N17.22, N17.23.
+    Claims: N17.22.
 
     Example:
         >>> from qdtheory.spaces import TextSpace

@@ -145,7 +145,7 @@ def pareto_optimum(pair: SummedPair, p: PerText, w: Number) -> ParetoOptimum:
         the order and the ties of P, Lemma 1, is machine-checked: `lemma_1_order` and
         `lemma_1_ties` in proofs/Theorem1.v.
 
-    Claims: L1.1, L2.1, T2.1, T2.2, T2.10, T2.11, T2.13, T2.14, T2.15.
+    Claims: L1.1, L2.1, T2.1, T2.2, T2.10, T2.11, T2.13, T2.14.
 
     Example:
         >>> from qdtheory.pairs import LL_SE
@@ -279,7 +279,7 @@ def frontier_slopes(pair: SummedPair, p: PerText, w: Number) -> FrontierSlopes:
     References:
         Li et al. 2020, proof of Theorem 2 (2), gives db/dw.
 
-    Claims: T2.4, T2.5, N3.4.
+    Claims: T2.4, T2.5.
 
     Example:
         >>> from qdtheory.pairs import LL_SE

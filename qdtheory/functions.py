@@ -289,7 +289,7 @@ def Tsallis(order: float) -> Function:
     Raises:
         ValueError: the order is not positive and finite, or is 1 (use `SE`).
 
-    Claims: N2.4, N2.5, N9.2.
+    Claims: N9.2.
 
     Example:
         >>> float(Tsallis(2.0)(0.5))

@@ -37,10 +37,10 @@ class LSTMLanguageModel(Record):
 
     $i, f, o = \mathrm{sigmoid}(x W + h U + b)$, $\tilde c = \tanh(x W + h U + b)$
     (each gate has its own W, U, b), $c' = f c + i \tilde c$, $h' = o \tanh c'$, logits
-    of the next token $h' W_y + b_y$; h and c start at zero. Without an end token every
-    text has a given length; with one, texts have 1 .. max_length tokens: the end
-    token has probability 0 at the first position, and a text of the greatest length
-    ends with certainty.
+    of the next token $h' W_y + b_y$; h and c start at zero, and token 0, or
+    the end token, is read before the first. Without an end token every text has a given
+    length; with one, texts have 1 .. max_length tokens: the end token has probability 0
+    at the first position, and a text of the greatest length ends with certainty.
 
     Args:
         embeddings: shape (vocab_size, embedding).
@@ -60,7 +60,7 @@ class LSTMLanguageModel(Record):
     References:
         Yu et al. 2017 (SeqGAN), the oracle; Li et al. 2020, section 6.1.
 
-    Claims: N1.2, N1.3, N1.4, N1.5, N1.6, N1.7, N1.9, N1.10, N1.11, N1.12, E13.3.
+    Claims: N1.2, N1.7, N1.9, E13.3.
 
     Example:
         >>> model = LSTMLanguageModel.random(jax.random.key(0), vocab_size=4)
@@ -122,7 +122,9 @@ class LSTMLanguageModel(Record):
             embedding_size: width of the embeddings, 32 in SeqGAN.
             hidden_size: width of h and c, 32 in SeqGAN.
             sigma: standard deviation, positive and finite; 1 in SeqGAN. Smaller values
-                give flatter distributions.
+                give flatter distributions: for small sigma a text of length L has, on
+                average, $L (|V| - 1) \sigma^2 / (2 |V|)$ nats of entropy less than
+                $\log N$.
             end_token: None, or vocab_size - 1.
 
         Returns:

@@ -104,7 +104,7 @@ def cnd(q: PerText, p: PerText) -> Scalar:
     References:
         Li et al. 2020, section 5.2.
 
-    Claims: N2.9, N2.10, N2.11, N9.4, N9.22, N9.23.
+    Claims: N2.9, N2.10, N2.11, N9.4, N9.22.
 
     Example:
         >>> float(cnd(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
@@ -211,7 +211,7 @@ def expected_distinct(space: TextSpace, q: PerText, n: int, num_texts: int) -> S
     References:
         Li et al. 2016 (Distinct-n).
 
-    Claims: N13.5, N13.22.
+    Claims: N13.22.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)

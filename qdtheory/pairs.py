@@ -485,7 +485,7 @@ class BleuPair:
     References:
         Li et al. 2020, section 5.1.
 
-    Claims: N7.15, N8.13, N8.14, N8.15, N16.27.
+    Claims: N8.13, N8.15.
 
     Example:
         >>> import numpy as np

@@ -12,14 +12,16 @@ $\sum_i Q_i f(P_i) + \sum_i g(Q_i)$ for every P over three or more texts, iff
 $\varphi''(u) = c / u$, iff $\rho(D) = c\,\mathrm{logit}\,D + \mathrm{const}$, and then
 the pair is LL-SE: `check_reward` decides it for a formula of D.
 
-The last section asks the same of a benchmark of scores r and a diversity V: it takes
-the maximisers of $r \cdot Q + \eta V(Q)$ for perfect, whatever the real P is.
+Then the same of a benchmark of scores r and a diversity V: it takes the maximisers of
+$r \cdot Q + \eta V(Q)$ for perfect, whatever the real P is. The last section asks where
+a model rests that is trained by rewards of its samples.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -42,7 +44,7 @@ from qdtheory.formulas.tracing import require_traceable
 from qdtheory.functions import ScalarFunction, as_function
 from qdtheory.proofs.shape import find_hole
 from qdtheory.proofs.signs import find_sign, is_zero, number_sign, sign_of
-from qdtheory.support.numbers import CLOSED, EPS, PerText, Scalar, TextArray
+from qdtheory.support.numbers import CLOSED, EPS, TINY, PerText, Scalar, TextArray
 from qdtheory.support.records import Record
 
 # --- Rewards --------------------------------------------------------------------------
@@ -52,6 +54,7 @@ GRID = 1 / (1 + np.exp(np.linspace(-20, 20, 2001)))[::-1]
 MAX_DEGREE = 6
 # Ratios Q / P at which φ is compared with its tangent at 1.
 RATIOS = np.geomspace(1e-9, 1e9, 1801)
+Recipe: TypeAlias = Callable[..., np.ndarray]
 RewardStatus: TypeAlias = Literal[
     "pair", "divergence", "constant", "reversed", "another_optimum", "undecided"
 ]
@@ -158,7 +161,7 @@ def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
     References:
         Nowozin et al. 2016 (f-GAN), for the divergence of each reward.
 
-    Claims: N20.1, N20.2, N20.3, N20.7.
+    Claims: N20.1, N20.3, N20.7.
 
     Example:
         >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
@@ -600,3 +603,119 @@ def _best(
         if least <= CLOSED * unit:
             break
     return best, least
+
+
+# --- Rewards of samples ---------------------------------------------------------------
+# Of answer i: the expected reward R of its sample beside k - 1 others, and the slope
+# of the set's expected score in q_i, each up to a factor and a constant that all
+# answers share. If the score is the mean reward, sum q R, its slope is R + q R'.
+RECIPES: dict[str, tuple[Recipe, ...]] = {
+    "reward": 2 * (lambda q, at: at.r + 0 * q,),
+    "reward x unlike": (lambda q, at: at.r * (1 - q), lambda q, at: at.r * (1 - 2 * q)),
+    "reward / cluster": (
+        lambda q, at: at.r * sum((1 - q) ** j for j in range(at.k)) / at.k,
+        lambda q, at: at.r * (1 - q) ** (at.k - 1),
+    ),
+    "entropy bonus": 2 * (lambda q, at: at.r - at.eta * np.log(q),),
+    "KL penalty": 2 * (lambda q, at: at.r - at.eta * np.log(q / at.p),),
+    "pass@k": 2 * (lambda q, at: at.r * (1 - q) ** (at.k - 1),),
+    "pass@1 + pass@k": (
+        lambda q, at: at.r * (1 + (1 - q) ** (at.k - 1)),
+        lambda q, at: at.r * (1 + at.k * (1 - q) ** (at.k - 1)),
+    ),
+    "match 2:1": (lambda q, at: 2 * at.p - q, lambda q, at: 2 * at.p - 2 * q),
+    "match 1:1": (lambda q, at: at.p - q, lambda q, at: at.p - 2 * q),
+}
+
+
+class ImpliedLaw(Record):
+    """Where a model rests that is trained by a recipe.
+
+    Attributes:
+        set_credit: the law that is best for the set's score, shape (N,).
+        own_credit: the law at which no sample's own reward says to move, shape (N,).
+    """
+
+    set_credit: TextArray
+    own_credit: TextArray
+
+
+def implied_law(
+    recipe: str,
+    scores: PerText | Sequence[int | float],
+    p: PerText | Sequence[int | float] | None = None,
+    *,
+    num_samples: int = 8,
+    price: float = 0.1,
+) -> ImpliedLaw:
+    r"""Where training rests by a reward of samples, under set credit and own credit.
+
+    A model of one prompt draws k answers from q, which has a parameter for each. Set
+    credit follows $\partial J / \partial q_i$ of the set's expected score J. Own
+    credit, as in REINFORCE, holds the expected reward $R_i(q)$ of a sample fixed: it
+    rests where $R_i(q)$ is the same for all answers in use and no greater for others.
+    A part of J that is a mean over tuples of d samples has slope $d R_i$: own credit
+    divides the weight of such a part by d.
+
+    Args:
+        recipe: a name in `RECIPES`. "pass@k": in a share of the prompts in proportion
+            to its score an answer is the one that is right. "match 2:1": a sample is
+            paid 2 if it is the human's answer, less 1 if it is another sample's; "match
+            1:1": 1, less 1.
+        scores: r, the reward of each answer, nonnegative, shape (N,).
+        p: people's frequencies, shape (N,), or None: 1/N. Of use to the KL penalty, as
+            the model before training, positive, and to "match".
+        num_samples: k, at least 2.
+        price: $\eta$ of the entropy bonus and the KL penalty, positive.
+
+    Returns:
+        The two laws, to 1e-12.
+
+    Raises:
+        ValueError: no such recipe, or an argument outside its domain.
+
+    References:
+        Williams 1992, for REINFORCE; the laws are ours.
+
+    Claims: N24.33, N24.34.
+
+    Example:
+        >>> rests = implied_law("reward x unlike", [1, 0.8, 0.5, 0.1])
+        >>> print(np.round(rests.set_credit, 3), np.round(rests.own_credit, 3))
+        [0.382 0.353 0.265 0.   ] [0.529 0.412 0.059 0.   ]
+    """
+    r = np.asarray(scores, float)
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe must be one of {', '.join(RECIPES)}; got {recipe!r}")
+    if r.ndim != 1 or r.size < 2 or not ((r >= 0) & (r < np.inf)).all() or not r.any():
+        raise ValueError("scores must be two or more numbers from 0 on, one above 0")
+    if num_samples < 2 or not 0 < price < np.inf:
+        raise ValueError("num_samples must be at least 2, and price positive")
+    real = np.full(r.size, 1 / r.size) if p is None else np.asarray(p, float)
+    real = np.asarray(as_interior(real, size=r.size))
+    at = SimpleNamespace(r=r, p=real, k=num_samples, eta=price)
+    own, of_set = (_rest(partial(h, at=at), r.size) for h in RECIPES[recipe])
+    return ImpliedLaw(set_credit=jnp.asarray(of_set), own_credit=jnp.asarray(own))
+
+
+def _rest(h: Callable[..., np.ndarray], size: int) -> np.ndarray:
+    """The law at which h_i(q_i) is one level on the support and no greater elsewhere.
+
+    No h_i rises: one bisection for the chances at which they fall below a level, and
+    one for the level at which the chances add up to 1.
+    """
+
+    def chances(level: float) -> np.ndarray:
+        q = np.full(size, 0.5)
+        for step in 0.5 ** np.arange(2, 62):
+            q = np.where(h(q) > level, q + step, q - step)
+        return q
+
+    least, most = h(np.ones(size)).min() - 1, h(np.full(size, TINY)).max()
+    for _ in range(100):
+        level = (least + most) / 2
+        full = chances(level).sum() > 1
+        least, most = (level, most) if full else (least, level)
+    below, above = chances(least), chances(most)
+    # They differ by more than rounding only where h is level, as a plain reward is.
+    return above + (1 - above.sum()) / (below.sum() - above.sum()) * (below - above)

@@ -6,7 +6,7 @@ Its tables against joins as random walks; the models that win.
 import itertools
 from collections import Counter, defaultdict
 from functools import reduce
-from math import comb, exp, fsum, log1p, prod
+from math import exp, fsum, log1p, prod
 
 import hypothesis.strategies as st
 import jax
@@ -35,7 +35,6 @@ def test_no_text_scores_nothing():
         assert bleu_of_matches(nothing, smoothing).tolist() == [[0], [0]]
 
 
-@pytest.mark.claim("N7.8")
 @given(st.sets(DIGITS, min_size=1), DIGITS, st.randoms(use_true_random=False))
 def test_closest_length_is_the_first_by_closeness(lengths, size, random):
     order = _by_closeness(tuple(sorted(lengths)), size)
@@ -67,7 +66,7 @@ MANY = [*((2, 3, n) for n in (1, 2, 3)), *((2, (1, 2, 3), n) for n in (1, 2))]
 MANY += [(3, 3, 1), (2, (2, 4), 2), (3, (1, 2), 2)]
 
 
-@pytest.mark.claim("N7.9", "N7.19", "N7.20")
+@pytest.mark.claim("N7.9", "N7.20")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("vocab_size", "lengths", "num_references"),
@@ -86,7 +85,6 @@ def test_equals_the_sum_over_all_tuples(vocab_size, lengths, num_references, smo
         np.testing.assert_allclose(found, sums, rtol=0, atol=1e-12)
 
 
-@pytest.mark.claim("N7.15")
 @pytest.mark.parametrize("number", [1, 2])
 def test_derivatives_equal_those_of_the_sum_over_all_tuples(number):
     space, rng = qd.TextSpace(2, (1, 3)), np.random.default_rng(1)
@@ -120,7 +118,6 @@ def test_self_bleu_averages_over_the_candidates_of_a_set(lengths, size):
     assert exact == pytest.approx(total, abs=1e-13)
 
 
-@pytest.mark.claim("N7.12")
 @pytest.mark.parametrize(("vocab_size", "length"), [(2, 5), (3, 4), (6, 2)])
 def test_unigrams_with_one_reference_measure_total_variation(vocab_size, length):
     space = qd.TextSpace(vocab_size, length)
@@ -285,7 +282,7 @@ def test_join_as_a_random_walk(sizes, orders, references, candidates):
         np.testing.assert_allclose(exact[list(candidates)], walks, rtol=0, atol=1e-13)
 
 
-@pytest.mark.claim("N7.1", "N7.5", "N7.18")
+@pytest.mark.claim("N7.1")
 @pytest.mark.parametrize(
     ("space", "order"),
     [
@@ -311,7 +308,7 @@ SETS = [(4, 3, 1, 13), (4, 3, 2, 155), (4, 3, 3, 65)]
 MANY_SETS = [(4, 4, 3, 1255), (5, 4, 2, 2301), (4, 5, 2, 5427), (2, 6, 4, 1781)]
 
 
-@pytest.mark.claim("N7.6", "N7.7", "N7.24")
+@pytest.mark.claim("N7.6", "N7.24")
 @pytest.mark.parametrize(
     ("vocab_size", "length", "order", "num_sets"),
     [*SETS, *(pytest.param(*row, marks=SLOW) for row in MANY_SETS)],
@@ -339,21 +336,6 @@ def test_self_bleu_prefers_a_peaked_distribution_in_the_end(seed):
     assert lacking(peaked, 1) < lacking(uniform, 1) - 0.1
     assert lacking(peaked, 200) > lacking(uniform, 200) + 1e-4
     assert qd.entropy(peaked) < qd.entropy(uniform) - 1
-
-
-@pytest.mark.claim("N7.22")
-@pytest.mark.parametrize("n", [2, 3])
-def test_references_without_replacement(n):
-    space = qd.TextSpace(3, 2)
-    texts, table = sentences(space), bleu_table(space, 2)
-    chance = np.array([comb(int(a), n) / comb(9, n) for a in sets_of(table).sum(1)])
-    direct = [
-        np.mean([sentence_bleu(c, r, 2) for r in itertools.combinations(texts, n)])
-        for c in texts
-    ]
-    np.testing.assert_allclose(sum_by_text(table, chance), direct, rtol=0, atol=1e-13)
-    powers = text_bleu(table, np.full(9, 1 / 9), n)
-    assert np.mean(direct) - float(powers.mean()) > 5e-3
 
 
 # --- Models that win, and the most diverse ones ---------------------------------------
@@ -399,7 +381,7 @@ def test_repeated_words_are_most_diverse_up_to_as_many_references(space):
                 assert 1 + float(pair.diversity(other)) < greatest
 
 
-@pytest.mark.claim("N8.14")
+@pytest.mark.claim("N8.15")
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_beyond_that_one_word_stands_out(space):
     rng = np.random.default_rng(14)

@@ -33,10 +33,10 @@ def tagged(cell, tags, *options):
 SOURCE = "\n\n".join(
     [
         "# Count\n\nSet up, count, draw.\n\n**Reading** {minutes} min",
-        tagged("import matplotlib.pyplot as plt\nimport ipywidgets", "setup"),
+        tagged("import matplotlib.pyplot as plt", "setup"),
         code(SAYING),
         tagged(
-            "line = plt.plot([0, 1])\ndisplay(ipywidgets.IntSlider())",
+            "line = plt.plot([0, 1])",
             *("loose, cover", f"alt: '{SAID}'", "notes: Ask how.", "slide: It rises"),
         ),
         '+++ {"tags": ["exercise"]}\n\nWhat is two and two?',
@@ -74,7 +74,7 @@ def tags_of(book):
     return [cell.metadata.get("tags") for cell in book.cells]
 
 
-def test_the_readers_notebook_has_no_solution_no_widget_and_no_fact_of_a_machine(book):
+def test_the_readers_notebook_has_no_solution_and_no_fact_of_a_machine(book):
     tags = [None, ["setup"], None, ["cover", "loose"], ["exercise"], ["stub"]]
     assert tags_of(book) == tags
     assert [c.id for c in book.cells] == [f"cell-{n}" for n in range(1, 7)]

@@ -123,7 +123,6 @@ def test_code_that_is_not_smooth_is_searched():
     assert found.qdisc == pytest.approx(proved.qdisc, abs=1e-4)
 
 
-@pytest.mark.claim("N14.11")
 def test_the_uniform_distribution_is_the_most_diverse_by_jensen():
     rng, uniform = np.random.default_rng(4), np.full(64, 1 / 64)
     for g in ("SE", "NRR", qd.Tsallis(1.5)):

@@ -82,26 +82,6 @@ def test_entropy_falls_short_of_the_uniform_one_by_a_divergence(size, seed):
     np.testing.assert_allclose(short, qd.kl_divergence(q, uniform), atol=1e-12)
 
 
-@pytest.mark.claim("N2.4")
-@pytest.mark.parametrize("order", [2, 3, 4])
-def test_tsallis_of_whole_order_is_a_chance_that_draws_are_not_all_equal(order):
-    q = distribution(3, 3)
-    samples = product(range(3), repeat=order)
-    not_all_equal = sum(q[list(x)].prod() for x in samples if len({*x}) > 1)
-    tsallis = with_cr(qd.Tsallis(float(order))).diversity(q)
-    np.testing.assert_allclose(tsallis, not_all_equal / (order - 1), rtol=1e-13)
-
-
-@pytest.mark.claim("N2.5")
-@pytest.mark.parametrize("offset", [1e-2, -1e-2, 1e-4, -1e-4])
-def test_tsallis_goes_to_the_shannon_entropy(offset):
-    q = distribution(5, 7, zeros=0.3)
-    # By Taylor's formula the gap of each term is (a - 1) x^c log(x)^2 / 2 with c
-    # between 1 and a, at most .3 |a - 1|; below that, a - 1 costs digits.
-    tsallis = with_cr(qd.Tsallis(1 + offset)).diversity(q)
-    assert 0 < abs(float(tsallis - qd.entropy(q))) <= 0.3 * q.size * abs(offset)
-
-
 @pytest.mark.claim("N2.12")
 @given(seed=SEEDS)
 def test_a_text_of_probability_zero_hides_every_gain_in_likelihood(seed):
@@ -272,6 +252,19 @@ def test_rational_pairs_reward_quality_and_punish_concentration(name, seed, size
     assert rise > 0
     expected = mass * (pair.f(p[up]) - pair.f(p[down]))
     np.testing.assert_allclose(rise, expected, atol=1e-13)
+
+
+def test_property_2_says_nothing_of_the_value_of_g_at_1():
+    """So statement D of exercise 02.3 needs a g that is continuous there too."""
+
+    def diversity(q):
+        return (3 * (q == 1) - q**2).sum()
+
+    for a, b in product(range(2, 9), repeat=2):
+        if 10 - a >= b <= a:
+            q = np.array([a, b, 10 - a - b]) / 10
+            assert diversity(after(q, 0, 1, 0.1)) < diversity(q)
+    assert diversity(np.eye(3)[0]) > diversity(np.full(3, 1 / 3))
 
 
 @pytest.mark.claim("T1.9")

@@ -136,7 +136,7 @@ def test_the_lecture_that_imports_nothing_of_ours_gives_the_exact_values():
 
 EXTRAS = PROJECT["optional-dependencies"]
 COMMON = [*PROJECT["dependencies"], *EXTRAS["plot"]]
-# Cheap; two read the lab, with tables and reviews, and one shows a widget.
+# Cheap; two read the lab, with tables and reviews.
 ALONE = ["10_real_text", "03b_ends_of_the_frontier", "10b_noise_family"]
 
 

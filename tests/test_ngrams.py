@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from families import OF_ONE_LENGTH, ORDERS, SPACES
 from flint import fmpz_mat
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from models import (
     assert_slope,
@@ -223,7 +223,7 @@ def of_two_lengths(length):
 ABA, BAB = np.eye(8)[[2, 5]]
 
 
-@pytest.mark.claim("N2.10", "N2.11", "N5.17", "N9.21", "N9.22", "N9.23", "N14.12")
+@pytest.mark.claim("N2.10", "N2.11", "N5.17", "N9.22", "N14.12")
 @pytest.mark.parametrize(
     ("space", "q", "p", "distances"),
     [
@@ -336,7 +336,6 @@ def samples(q, size):
     return list(zip(*batches(q, size), strict=True))
 
 
-@pytest.mark.claim("N13.5")
 @pytest.mark.parametrize("num_texts", [1, 2, 3])
 @pytest.mark.parametrize(
     ("sizes", "n"), [((2, 3), 2), ((2, (1, 2)), 1), ((2, (1, 3)), 2), ((1, (1, 3)), 1)]
@@ -402,7 +401,7 @@ def repetition_moments(k, q, s):
     return -value - q @ squares / s, variance
 
 
-@pytest.mark.claim("N9.12", "N9.13")
+@pytest.mark.claim("N9.12")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 1), (2, 2), (3, 1)])
 def test_moments_of_plug_in_nrr_and_cr_by_all_samples(space, n, s, r):
@@ -465,7 +464,7 @@ def test_the_expected_plug_in_cnd_still_falls_at_p(seed):
     np.testing.assert_allclose(rise / 0.002, slope, rtol=1e-4)
 
 
-@pytest.mark.claim("N9.17", "N9.18")
+@pytest.mark.claim("N9.18")
 @pytest.mark.parametrize(("space", "n"), SMALL, ids=str)
 @pytest.mark.parametrize(("s", "r"), [(1, 1), (2, 5), (6, 3), (3, 8)])
 def test_the_chance_of_a_finite_log_likelihood_by_recursion(space, n, s, r):
@@ -490,18 +489,3 @@ def test_only_the_references_must_hold_every_ngram(seed, n):
     lacking /= lacking.sum()
     assert np.isfinite([pair.quality(lacking, full), pair.diversity(lacking)]).all()
     assert pair.quality(full, lacking) == -np.inf
-
-
-@pytest.mark.claim("N9.20")
-@given(seed=SEEDS)
-def test_smoothed_log_likelihood_goes_like_the_unseen_mass(seed):
-    rng = np.random.default_rng(seed)
-    q_g, p_hat = draw(seed, 16), rng.multinomial(10, draw(seed + 1, 16)) / 10
-    unseen = p_hat == 0
-    mass = q_g[unseen].sum()
-    assume(mass > 1e-3)
-    rest = q_g[~unseen] @ np.log(p_hat[~unseen]) - mass * np.log(16)
-    for epsilon in (1e-6, 1e-9):
-        smooth = qd.mix(p_hat, np.full(16, 1 / 16), epsilon)
-        ll = float(qd.LL_SE.quality(q_g, smooth))
-        np.testing.assert_allclose(ll, rest + mass * np.log(epsilon), atol=2 * epsilon)

@@ -145,45 +145,6 @@ def test_a_kernel_score_is_quality_and_half_of_diversity(theirs, points, kernel,
         assert of_q - of_p == pytest.approx(half, abs=1e-12)
 
 
-@pytest.mark.claim("N16.30")
-@pytest.mark.parametrize("size", [2, 3])
-def test_the_fair_score_is_that_of_the_law(size):
-    theirs, kernel = scoringrules.gksmv_ensemble, GAUSSIAN
-    q, p = np.random.default_rng(2).dirichlet(np.ones(7), 2)
-    samples = np.array(list(product(range(7), repeat=size)))
-    chance, drawn = q[samples].prod(axis=1), PLACES[samples]
-
-    def mean(estimator):
-        at = (np.tile(z, (len(samples), 1)) for z in PLACES)
-        return p @ [chance @ theirs(z, drawn, estimator=estimator) for z in at]
-
-    law = p @ np.diag(kernel) / 2 - psi(kernel, q, p)
-    spread = q @ np.diag(kernel) - q @ kernel @ q
-    assert mean("fair") == pytest.approx(law, abs=1e-12)
-    assert mean("nrg") == pytest.approx(law + spread / (2 * size), abs=1e-12)
-
-
-@pytest.mark.claim("N16.31")
-def test_crps_and_brier_score_are_kernel_scores():
-    rng = np.random.default_rng(3)
-    for q, p in rng.dirichlet(np.ones(4), (20, 2)):
-        x, all_q = np.sort(rng.normal(size=4)), np.tile(q, (4, 1))
-        crps = [scoringrules.crps_ensemble(z, x, ens_w=q, estimator="nrg") for z in x]
-        # Ranks 0 to 3: the ranked probability score is the CRPS of whole numbers.
-        ranked = scoringrules.rps_score(np.eye(4), all_q, onehot=True)
-        # A sum of the scores of four events, each of which is or is not.
-        brier = scoringrules.brier_score(np.eye(4), all_q).sum(axis=1)
-        event = np.array([1.0, 0.0, 1.0, 0.0])
-        once = scoringrules.brier_score(event, np.full(4, q @ event))
-        for score, kernel, constant in (
-            (crps, -np.abs(x[:, None] - x), 0),
-            (ranked, -np.abs(np.arange(4)[:, None] - np.arange(4.0)), 0),
-            (brier / 2, np.eye(4), 0.5),
-            (once, (event[:, None] == event).astype(float), 0.5),
-        ):
-            assert p @ score == pytest.approx(constant - psi(kernel, q, p), abs=1e-12)
-
-
 @pytest.mark.claim("N16.32")
 def test_coverage_and_repetition_of_sentences_are_halves_of_a_fair_energy_score():
     """One n-gram of each sentence is drawn; all draws are listed."""

@@ -277,4 +277,4 @@ def test_what_a_statement_is_about_and_its_proof_names_is_needed():
     graph = with_needs("corollary-6-1", "")
     assert "Theorem 3" in missing(graph, statement("corollary-6-1", graph))
     # What is repeated, or taken from a book, or from the text above.
-    assert without == ["Lemma 3.3", "Theorem 5.1", "Theorem 5.2", "Theorem 16.2"]
+    assert without == ["Lemma 3.3", "Theorem 5.1", "Theorem 5.2", "Theorem 16.1"]

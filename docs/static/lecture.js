@@ -3,6 +3,7 @@
 (() => {
   const KEY = "qdtheory-code";
   const folds = [...document.querySelectorAll("details.code")];
+  const central = folds.filter((fold) => fold.open);
 
   function stored(use) {
     try {
@@ -21,7 +22,9 @@
         stored((storage) => storage.setItem(KEY, open ? "closed" : "open"));
       };
     };
-    set(stored((storage) => storage.getItem(KEY)) === "open");
+    const before = stored((storage) => storage.getItem(KEY));
+    set(before === "open");
+    if (!before) for (const fold of central) fold.open = true;
     document.querySelector(".article-header-buttons").prepend(button);
   }
 

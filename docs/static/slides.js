@@ -25,9 +25,30 @@ function turn(to) {
   slides.forEach((slide, place) => slide.classList.toggle("now", place === now));
   for (const note of told) note.hidden = note.value !== now + 1;
   fit(slides[now]);
+  tell();
   history.replaceState(null, "", `#slide-${now + 1}`);
   scrollTo(0, 0);
 }
+
+// The speaker's window: what to say of the slide that the class sees.
+let speaker = null;
+
+function tell() {
+  if (!speaker || speaker.closed) return;
+  const note = told.find((one) => one.value === now + 1);
+  const next = slides[now + 1]?.querySelector("h1, h2").textContent ?? "the end";
+  speaker.document.title = `Slide ${now + 1}`;
+  speaker.document.body.style = "font: 1.6rem/1.4 system-ui, sans-serif; margin: 2rem";
+  const shown = note ? speaker.document.importNode(note, true) : "No note.";
+  speaker.document.body.replaceChildren(shown);
+  speaker.document.body.append(`Next: ${next}`);
+}
+
+// On paper the notes of all slides stand on one sheet.
+addEventListener("beforeprint", () => {
+  notes.open = true;
+  for (const note of told) note.hidden = false;
+});
 
 const isUsed = (node) => node.closest?.("a, summary, pre, table");
 
@@ -35,7 +56,10 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (isUsed(event.target) && event.key === " ") return;
   if (event.key === "n") notes.open = !notes.open;
-  else if (event.key in STEPS) turn(now + STEPS[event.key]);
+  else if (event.key === "w") {
+    speaker = open("", "speaker");
+    tell();
+  } else if (event.key in STEPS) turn(now + STEPS[event.key]);
   else return;
   event.preventDefault();
 });

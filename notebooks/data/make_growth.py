@@ -7,27 +7,18 @@ sigma 1. A row says how its value was found:
     exact       the pair is linear in quality and separable in diversity
     bounds      BLEU-1, branch and bound; upper_bound is certified
     search      the best model that a search found: a lower bound
-    family      the best model of a family, over all texts: a lower bound
-    sampled     the same by Monte Carlo, where texts cannot be listed: the gain minus
-                three standard errors, of a model whose diversity exceeds that of P by
-                three standard errors at least; 0 where no such model was found
-
-A model of a family is (1 - share) P^beta / Z + share M, with M uniform on all texts
-("noise") or on one text, the likeliest known ("one text"). Where texts cannot be
-listed beta divides the temperature of tokens, not of texts.
 
 Rows that the table holds already are kept, so that the command goes on where it ended.
 
     python notebooks/data/make_growth.py [--scheduler ADDRESS]
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import comb
 
 import jax
-from lab import metrics
 
 jax.config.update("jax_enable_x64", True)
 
@@ -48,14 +39,10 @@ class Setting:
     sigma: float = 1.0
 
 
-BASE, MANY = Setting(), Setting(references=10, candidates=11)
+BASE = Setting()
 SIZES = [
     *({"vocab_size": v} for v in (2, 8, 16)),
     *({"length": length} for length in (1, 2, 4, 5, 6)),
-]
-LARGE = [
-    *({"vocab_size": v} for v in (32, 128)),
-    {"length": 8},
 ]
 SIGMAS = [{"sigma": 2.0**k} for k in range(-6, 4)]
 COUNTS = [
@@ -68,26 +55,9 @@ BOUNDED = 400  # word counts at most: the unknowns of a linear program
 NUM_STARTS = 16
 # Of BLEU-1: a thousandth of a typical QDisc, or a hundredth beyond so many texts.
 FEW, TOLERANCE, COARSE = 1024, 1e-5, 1e-4
-BETAS = 0.5, 0.7, 0.85, 1.0, 1.25, 1.6, 2.0, 3.0, 4.0
-# Of the two metrics, sums of thousands of terms.
-ROUNDING = 1e-12
-SHARES = 0.0, *np.geomspace(0.005, 0.7, 24)
-# Where the models of the families that did best over all texts are.
-CHOICE = [
-    *(("noise", 1.25, share) for share in (0.05, 0.1)),
-    *(("noise", 1.6, share) for share in (0.15, 0.25)),
-    *(("noise", 2.0, share) for share in (0.2, 0.3)),
-    *(("noise", 3.0, share) for share in (0.35, 0.5)),
-    *(("one text", beta, share) for beta in (0.5, 0.7, 1.0) for share in (0.3, 0.6)),
-]
-BATCH, BATCHES = 4000, 12
-# Of diversity, in the choice of a model: about two standard errors of a batch.
-MARGINS = {"CR2-SE": 0.05, "BS-1": 0.006}
-ERRORS = 3.0  # standard errors
 COLUMNS = (
     *("pair", "vocab_size", "length", "references", "candidates", "sigma", "seed"),
     *("method", "oracle", "qdisc", "upper_bound", "drate"),
-    *("family", "beta", "share", "standard_error"),
 )
 KEY = COLUMNS[:8]
 
@@ -180,132 +150,9 @@ def searched(name: str, setting: Setting, seed: int) -> dict:
     return {"qdisc": found.qdisc, "drate": found.drate}
 
 
-@cache
-def diversities(name: str, setting: Setting) -> Callable:
-    """V of many models, the rows of a matrix."""
-    if name == "CR2-SE":
-        return lambda q: -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
-    return jax.jit(jax.vmap(pair_of(name, setting).diversity))
-
-
-def in_family(name: str, setting: Setting, seed: int) -> dict:
-    p = real(setting, seed)
-    value = diversities(name, setting)
-    scores = np.asarray(pair_of(name, setting).text_quality(p))
-    ends = {
-        "noise": np.full(p.size, 1 / p.size),
-        "one text": np.eye(p.size)[p.argmax()],
-    }
-    best = {"qdisc": ROUNDING}
-    shares = np.array(SHARES)[:, None]
-    for beta in BETAS:
-        tempered = np.asarray(qd.temper(p, beta))
-        for family, end in ends.items():
-            models = (1 - shares) * tempered + shares * end
-            rises = np.asarray(value(np.vstack([p, models])))
-            gains = np.where(rises[1:] >= rises[0], (models - p) @ scores, -np.inf)
-            if gains.max() > best["qdisc"]:
-                share = SHARES[gains.argmax()]
-                best = {"qdisc": gains.max(), "beta": beta, "share": share}
-                best["family"] = family
-    return best if "family" in best else {"qdisc": 0.0}
-
-
-# --- Samples ------------------------------------------------------------------------
-
-
-class Sampler:
-    """Texts of one oracle and of the models of its families, in batches."""
-
-    def __init__(self, setting: Setting, seed: int):
-        self.setting, self.model = setting, oracle(setting, seed)
-        self.rng = np.random.default_rng(seed)
-        self.key = jax.random.fold_in(jax.random.key(seed), 1)
-        drawn = self.draw()
-        self.text = drawn[np.asarray(self.model.log_probability(drawn)).argmax()]
-
-    def draw(self, beta: float = 1.0) -> np.ndarray:
-        """A batch from the oracle, at a temperature of tokens of 1 / beta."""
-        self.key, key = jax.random.split(self.key)
-        length = self.setting.length
-        return np.asarray(self.model.sample(key, BATCH, length, 1 / beta))
-
-    def mixed(self, family: str, beta: float, share: float) -> np.ndarray:
-        texts = self.draw(beta).copy()
-        other = self.rng.random(BATCH) < share
-        if family == "one text":
-            texts[other] = self.text
-        else:
-            size = int(other.sum()), self.setting.length
-            texts[other] = self.rng.integers(self.setting.vocab_size, size=size)
-        return texts
-
-    def log_probability(self, texts, family: str, beta: float, share: float):
-        """Of a model of a family, exactly."""
-        base = np.asarray(self.model.log_probability(texts, 1 / beta))
-        if family == "one text":
-            end = np.where((texts == self.text).all(axis=1), 0.0, -np.inf)
-        else:
-            end = -self.setting.length * np.log(self.setting.vocab_size)
-        with np.errstate(divide="ignore"):
-            return np.logaddexp(np.log(1 - share) + base, np.log(share) + end)
-
-    def compared(self, name: str, member: tuple[str, float, float]) -> np.ndarray:
-        """Gain in quality and in diversity over the oracle, from one batch each."""
-        p, other, q = self.draw(), self.draw(), self.mixed(*member)
-        if name == "CR2-SE":
-            marginals = [bigrams(x, self.setting.vocab_size) for x in (p, other, q)]
-            gain = (marginals[2] - marginals[1]) @ marginals[0]
-            rise = self.log_probability(p, "noise", 1.0, 0.0).mean()
-            return np.array([gain, rise - self.log_probability(q, *member).mean()])
-        order, k = int(name[-1]), self.setting.candidates - 1
-        references = shifted(p, self.setting.references)
-        gain = [
-            metrics.estimate_bleu(x, references, order).value[-1] for x in (q, other)
-        ]
-        own = [
-            metrics.estimate_bleu(x, shifted(x, k), order).value[-1] for x in (q, other)
-        ]
-        return np.array([gain[0] - gain[1], own[1] - own[0]])
-
-
-def bigrams(texts: np.ndarray, vocab_size: int) -> np.ndarray:
-    pairs = texts[:, :-1] * vocab_size + texts[:, 1:]
-    return np.bincount(pairs.ravel(), minlength=vocab_size**2) / pairs.size
-
-
-def shifted(texts: np.ndarray, number: int) -> np.ndarray:
-    """For each text of a batch the next ones: independent of it and of each other."""
-    return np.stack([np.roll(texts, -j, axis=0) for j in range(1, number + 1)], axis=1)
-
-
-def sampled(name: str, setting: Setting, seed: int) -> dict:
-    """A model chosen by one batch for each, judged by others."""
-    sampler, chosen = Sampler(setting, seed), {}
-    for member in CHOICE:
-        gain, rise = sampler.compared(name, member)
-        if gain > 0 and rise > MARGINS[name]:
-            chosen[gain] = member
-    if not chosen:
-        return {"qdisc": 0.0}
-    best = chosen[max(chosen)]
-    draws = [sampler.compared(name, best) for _ in range(BATCHES)]
-    (gain, rise), errors = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1)
-    errors /= BATCHES**0.5
-    found = gain - ERRORS * errors[0] if rise >= ERRORS * errors[1] else 0.0
-    family = dict(zip(("family", "beta", "share"), best))
-    return family | {"qdisc": max(found, 0.0), "standard_error": errors[0]}
-
-
 # --- The table ----------------------------------------------------------------------
 
-METHODS = {
-    "exact": solved,
-    "bounds": bounded,
-    "search": searched,
-    "family": in_family,
-    "sampled": sampled,
-}
+METHODS = {"exact": solved, "bounds": bounded, "search": searched}
 
 
 def method_of(name: str, setting: Setting) -> str | None:
@@ -334,16 +181,6 @@ def tasks() -> Iterator[tuple[str, Setting, str]]:
                 continue
             if method := method_of(name, setting):
                 yield name, setting, method
-    for size in ({}, *SIZES):
-        setting = replace(MANY, **size)
-        if setting.length > 1 and num_texts(setting) <= FEW:
-            yield "BS-1", setting, "bounds"
-        yield from (("BS-1", s, "family") for s in (replace(BASE, **size), setting))
-        if setting.length > 1:
-            yield "CR2-SE", replace(BASE, **size), "family"
-    for size in LARGE:
-        yield "CR2-SE", replace(BASE, **size), "sampled"
-        yield "BS-1", replace(MANY, **size), "sampled"
 
 
 def problems() -> dict[tuple[str, ...], tuple]:

@@ -64,7 +64,7 @@ def maligan_step(name: str, state: State, training: jax.Array, key: jax.Array) -
     """One step of the generator, then the discriminator's batches."""
     generator, moments, *judge = state
     keys = jax.random.split(key)
-    tokens = sample(generator, keys[0], BATCH)
+    tokens = sample(generator, keys[0], BATCH, training.shape[1])
     rewards = shares(name, opinion(judge[0], tokens))
     scale = jnp.broadcast_to(rewards[:, None], tokens.shape)
     generator, moments = descend(optimiser("adam"), generator, moments, tokens, scale)

@@ -174,6 +174,7 @@ class Judge(NamedTuple):
     measure: Callable[..., jax.Array]
     num_texts: int  # of a step of the generator
     epochs: int  # of a round
+    completions: int = NUM_COMPLETIONS  # of each prefix
 
 
 D = Judge(d_loss, d_worth, d_worth, BATCH, 3)
@@ -191,7 +192,7 @@ def judge_round(
 ) -> State:
     """Epochs on the training texts and as many new ones of the generator, shuffled."""
     keys = jax.random.split(key, 3)
-    false = sample(generator, keys[0], len(training))
+    false = sample(generator, keys[0], *training.shape)
     texts = jnp.concatenate([false, training])
     real = (jnp.arange(len(texts)) >= len(training)).astype(jnp.int32)
     order = jax.random.permutation(keys[1], len(texts)).reshape(-1, BATCH)
@@ -221,14 +222,14 @@ def generator_step(
 ):
     """One step on the judge's rewards; the model of the completions follows it."""
     keys = jax.random.split(key, 3)
-    tokens = sample(generator, keys[0], BATCH)[: judge.num_texts]
+    tokens = sample(generator, keys[0], BATCH, training.shape[1])[: judge.num_texts]
     chosen = jax.random.randint(keys[1], (NUM_REFERENCES,), 0, len(training))
     references = training[chosen]
 
     def worth(texts):
         return judge.worth(d, texts, references)
 
-    earned = rewards(worth, stale, tokens, keys[2], NUM_COMPLETIONS)
+    earned = rewards(worth, stale, tokens, keys[2], judge.completions)
     rule = optimiser("adam")
     generator, moments = descend(rule, generator, moments, tokens, earned)
     return generator, moments, followed(stale, generator)

@@ -19,6 +19,7 @@ A run that was killed goes on from its last record. An epoch takes 30 seconds of
 time, a fifth of it to measure; a step of MaliGAN .6, of SeqGAN 1.6, of RankGAN 1.8.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import jax
@@ -53,7 +54,7 @@ from tables import versions, write
 from texygen_discriminator import (
     NUM_BATCHES,
     NUM_FIRST_BATCHES,
-    STEPS,
+    STOPS,
     first_discriminator,
     train_against,
 )
@@ -96,14 +97,16 @@ def maximum_likelihood(one: Seed) -> tuple[Model, list[list]]:
     return state[0], rows
 
 
-def rankgan(one: Seed, model: Model) -> list[list]:
+def rankgan(
+    one: Seed, model: Model, ranker: Judge = RANKER, stops: Sequence[int] = STOPS
+) -> list[list]:
     """RankGAN with a small ranker, as `train_against` has the others."""
 
     def taught(d: State, generator: Model, key: jax.Array, num_batches: int) -> State:
         keys, half = jax.random.split(key), -(-num_batches // 2)
         shape = (half * BATCH,)
         rows = jax.random.randint(keys[0], shape, 0, len(one.training))
-        return judge_round(RANKER, 1, d, generator, one.training[rows], keys[1])
+        return judge_round(ranker, 1, d, generator, one.training[rows], keys[1])
 
     def advance(state, number):
         *own, d, d_moments = state
@@ -111,12 +114,12 @@ def rankgan(one: Seed, model: Model) -> list[list]:
         if number == 0:
             first = NUM_FIRST_BATCHES
             d, d_moments = taught((d, d_moments), own[0], keys[2], first)
-        own = generator_step(RANKER, *own, d, one.training, keys[0])
+        own = generator_step(ranker, *own, d, one.training, keys[0])
         return *own, *taught((d, d_moments), own[0], keys[1], NUM_BATCHES)
 
     judge = first_discriminator(one.keys[5], one.oracle.vocab_size)
     state = model, optimiser("adam").init(model), model, *judge
-    return one.run("RankGAN", "adam", state, [*range(25, STEPS + 1, 25)], advance)[1]
+    return one.run("RankGAN", "adam", state, [*stops], advance)[1]
 
 
 def main() -> None:

@@ -30,13 +30,14 @@ import jax.numpy as jnp
 from seqgan_setting import (
     AT_ONCE,
     BATCH,
-    LENGTH,
     RATES,
     Model,
     Seed,
     State,
+    closed,
     descend,
     optimiser,
+    read_first,
     run,
     sample,
     write_on,
@@ -103,10 +104,11 @@ def noise(one: Seed, model: Model) -> list[list]:
 
 
 def completions(model: Model, tokens: jax.Array, key: jax.Array) -> jax.Array:
-    """Texts that go on after 1, .., 19 tokens of each text, shape (19, texts, 20)."""
+    """Texts that go on after 1, 2, .. tokens, shape (length - 1, texts, length)."""
+    length = tokens.shape[1]
     inputs = model.embeddings @ model.input_weights + model.gate_biases
     zeros = jnp.zeros((len(tokens), model.recurrent_weights.shape[0]), inputs.dtype)
-    read = jnp.roll(tokens.T, 1, axis=0).at[0].set(0)
+    read = jnp.roll(tokens.T, 1, axis=0).at[0].set(read_first(model))
 
     def position(state, token):
         state = lstm_step(model, state, inputs[token])
@@ -116,7 +118,7 @@ def completions(model: Model, tokens: jax.Array, key: jax.Array) -> jax.Array:
 
     def complete(at):
         given, key, state = at
-        uniform = jax.random.uniform(key, (LENGTH, len(tokens)), inputs.dtype)
+        uniform = jax.random.uniform(key, (length, len(tokens)), inputs.dtype)
 
         def step(s, carry):
             *carry, texts = carry
@@ -124,12 +126,12 @@ def completions(model: Model, tokens: jax.Array, key: jax.Array) -> jax.Array:
             return *carry, texts.at[:, s].set(token.astype(texts.dtype))
 
         start = state, inputs[tokens[:, given - 1]], tokens
-        return jax.lax.fori_loop(given, LENGTH, step, start)[2]
+        return closed(model, jax.lax.fori_loop(given, length, step, start)[2])
 
     # The state after all given tokens but the last, which is the gate input.
-    before = jax.tree.map(lambda x: x[: LENGTH - 1], states)
-    keys = jax.random.split(key, LENGTH - 1)
-    return jax.lax.map(complete, (jnp.arange(1, LENGTH), keys, before))
+    before = jax.tree.map(lambda x: x[: length - 1], states)
+    keys = jax.random.split(key, length - 1)
+    return jax.lax.map(complete, (jnp.arange(1, length), keys, before))
 
 
 def rewards(
@@ -139,7 +141,7 @@ def rewards(
     key: jax.Array,
     num_completions: int,
 ) -> jax.Array:
-    """Of each token: the mean worth of completions after it, shape (texts, 20).
+    """Of each token: the mean worth of completions after it, shape (texts, length).
 
     Args:
         worth: of each text of a batch.
@@ -172,7 +174,7 @@ def gan_step(num_completions: int, state: State, training: jax.Array, key: jax.A
     """One step of the generator, then the discriminator's batches."""
     generator, moments, stale, *judge = state
     keys = jax.random.split(key, 3)
-    tokens = sample(generator, keys[0], BATCH)
+    tokens = sample(generator, keys[0], BATCH, training.shape[1])
 
     def real(texts):
         return jax.nn.softmax(opinion(judge[0], texts))[:, 1]

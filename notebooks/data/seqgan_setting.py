@@ -49,9 +49,29 @@ State = Any
 # --- The model ----------------------------------------------------------------------
 
 
+def read_first(model: Model) -> int:
+    """The token that the model reads before a text."""
+    return 0 if model.end_token is None else model.end_token
+
+
+def in_text(model: Model, tokens: jax.Array) -> jax.Array:
+    """Which tokens count: all, or those up to the first end token, with it."""
+    if model.end_token is None:
+        return jnp.ones(tokens.shape, bool)
+    ends = tokens == model.end_token
+    return jnp.cumsum(ends, axis=-1) == ends
+
+
+def closed(model: Model, tokens: jax.Array) -> jax.Array:
+    """The texts with nothing but end tokens after the first."""
+    if model.end_token is None:
+        return tokens
+    return jnp.where(in_text(model, tokens), tokens, model.end_token)
+
+
 def hidden_states(model: Model, tokens: jax.Array) -> jax.Array:
     """Teacher-forced, one before each token, shape (length, texts, hidden)."""
-    read = jnp.roll(tokens.T, 1, axis=0).at[0].set(0)
+    read = jnp.roll(tokens.T, 1, axis=0).at[0].set(read_first(model))
     gates = model.embeddings[read] @ model.input_weights + model.gate_biases
     zeros = jnp.zeros((tokens.shape[0], model.recurrent_weights.shape[0]), gates.dtype)
 
@@ -102,6 +122,7 @@ weighted_nll.defvjp(
 
 def loss(model: Model, tokens: jax.Array, scale: jax.Array) -> jax.Array:
     h = hidden_states(model, tokens)
+    scale = scale * in_text(model, tokens)
     return weighted_nll(h, model.output_weights, model.output_biases, tokens.T, scale.T)
 
 
@@ -127,26 +148,29 @@ def write_on(model: Model, inputs: jax.Array, carry: Any, uniform: jax.Array) ->
     return (state, inputs[token]), token
 
 
-@partial(jax.jit, static_argnums=2)
-def sample(model: Model, key: jax.Array, num_texts: int) -> jax.Array:
-    """Texts, in batches of 64, shape (num_texts, 20)."""
+@partial(jax.jit, static_argnums=(2, 3))
+def sample(
+    model: Model, key: jax.Array, num_texts: int, length: int = LENGTH
+) -> jax.Array:
+    """Texts, in batches of 64, shape (num_texts, length)."""
     inputs = model.embeddings @ model.input_weights + model.gate_biases
     zeros = jnp.zeros((BATCH, model.recurrent_weights.shape[0]), inputs.dtype)
-    start = (zeros, zeros), jnp.broadcast_to(inputs[0], (BATCH, inputs.shape[1]))
+    first = inputs[read_first(model)]
+    start = (zeros, zeros), jnp.broadcast_to(first, (BATCH, inputs.shape[1]))
 
     def batch(key):
-        uniform = jax.random.uniform(key, (LENGTH, BATCH), inputs.dtype)
+        uniform = jax.random.uniform(key, (length, BATCH), inputs.dtype)
         step = partial(write_on, model, inputs)
         return jax.lax.scan(step, start, uniform)[1].T
 
     keys = jax.random.split(key, num_texts // BATCH)
     texts = jax.lax.map(batch, keys, batch_size=AT_ONCE)
-    return texts.reshape(num_texts, LENGTH)
+    return closed(model, texts.reshape(num_texts, length))
 
 
 @jax.jit
-def text_nats(model: Model, tokens: jax.Array) -> jax.Array:
-    """-log q of each text."""
+def token_nats(model: Model, tokens: jax.Array) -> jax.Array:
+    """-log q of each token, 0 of those that do not count, shape (texts, length)."""
 
     def batch(tokens):
         h = hidden_states(model, tokens)
@@ -157,15 +181,21 @@ def text_nats(model: Model, tokens: jax.Array) -> jax.Array:
             chosen = jnp.take_along_axis(logits, token[:, None], axis=1)[:, 0]
             return jnp.log(jnp.exp(logits).sum(axis=1)) - chosen
 
-        return jax.lax.map(position, (h, tokens.T)).sum(axis=0)
+        return jax.lax.map(position, (h, tokens.T)).T
 
-    batches = tokens.reshape(-1, BATCH, LENGTH)
-    return jax.lax.map(batch, batches, batch_size=AT_ONCE).ravel()
+    batches = tokens.reshape(-1, BATCH, tokens.shape[1])
+    found = jax.lax.map(batch, batches, batch_size=AT_ONCE).reshape(tokens.shape)
+    return jnp.where(in_text(model, tokens), found, 0)
+
+
+def text_nats(model: Model, tokens: jax.Array) -> jax.Array:
+    """-log q of each text."""
+    return token_nats(model, tokens).sum(axis=1)
 
 
 def nats(model: Model, tokens: jax.Array) -> jax.Array:
     """Mean of -log q per token."""
-    return text_nats(model, tokens).mean() / LENGTH
+    return token_nats(model, tokens).mean()
 
 
 def first_model(key: jax.Array, vocab_size: int, size: int = 32) -> Model:
@@ -192,7 +222,8 @@ def descend(rule, model, moments, tokens, scale):
 def epoch(state: State, training: jax.Array, key: jax.Array) -> State:
     """All batches of maximum likelihood, shuffled."""
     order = jax.random.permutation(key, len(training)).reshape(-1, BATCH)
-    scale = jnp.full((BATCH, LENGTH), 1 / (BATCH * LENGTH), jnp.float32)
+    shape = BATCH, training.shape[1]
+    scale = jnp.full(shape, 1 / (shape[0] * shape[1]), jnp.float32)
     rule = optimiser("adam")
 
     def one(state, rows):

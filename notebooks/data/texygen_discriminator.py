@@ -5,19 +5,20 @@ generator. LantaoYu/SeqGAN has filters of 12 widths and some 4,700 batches a ste
 make_published_gans.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import optax
-from seqgan_setting import BATCH, LENGTH, Model, Seed, State, sample
+from seqgan_setting import BATCH, Model, Seed, State, sample
 
 FILTERS = {2: 100, 3: 200}
 PENALTY = 0.2
 NUM_FIRST_BATCHES, NUM_BATCHES = 624, 45
 RULE = optax.adam(1e-4)
 STEPS = 200
+STOPS = range(25, STEPS + 1, 25)
 
 
 def first_discriminator(
@@ -63,7 +64,7 @@ def pooled(d: dict[str, jax.Array], tokens: jax.Array) -> jax.Array:
     """The greatest answer of each filter anywhere in a text, 0 if there is none."""
     read, found = d["embeddings"][tokens], []
     for n in widths(d):
-        windows = [read[:, i : LENGTH - n + 1 + i] for i in range(n)]
+        windows = [read[:, i : read.shape[1] - n + 1 + i] for i in range(n)]
         answers = jnp.concatenate(windows, axis=2) @ d[f"w{n}"] + d[f"b{n}"]
         found.append(jax.nn.relu(answers).max(axis=1))
     return jnp.concatenate(found, axis=1)
@@ -102,8 +103,9 @@ def discriminate(
     """Train on batches of half real, half generated texts."""
     keys = jax.random.split(key)
     half = BATCH // 2
-    false = sample(generator, keys[0], -(-num_batches // 2) * BATCH)
-    false = false[: num_batches * half].reshape(num_batches, half, LENGTH)
+    length = training.shape[1]
+    false = sample(generator, keys[0], -(-num_batches // 2) * BATCH, length)
+    false = false[: num_batches * half].reshape(num_batches, half, length)
     rows = jax.random.randint(keys[1], (num_batches, half), 0, len(training))
     true = training[rows]
     labels = jnp.repeat(jnp.arange(2), half)
@@ -121,7 +123,11 @@ def discriminate(
 
 
 def train_against(
-    one: Seed, name: str, state: State, step: Callable[..., State]
+    one: Seed,
+    name: str,
+    state: State,
+    step: Callable[..., State],
+    stops: Sequence[int] = STOPS,
 ) -> list[list]:
     """Rows of a run; its state begins with the generator and ends with the judge.
 
@@ -137,5 +143,4 @@ def train_against(
             state = *own, *discriminate((d, d_moments), *first)
         return step(state, one.training, key)
 
-    stops = [*range(25, STEPS + 1, 25)]
-    return one.run(name, "adam", (*state, *judge), stops, advance)[1]
+    return one.run(name, "adam", (*state, *judge), [*stops], advance)[1]

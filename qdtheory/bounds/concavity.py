@@ -39,6 +39,8 @@ NUM_CLIMBS, CLIMB_STEPS = 8, 100
 # Violations within the rounding error of this many operations are ignored: how many V
 # takes is not known, and a concave V must not be refused.
 OPERATIONS = 1e5
+# A share of the steepest slope, by which another may be rounded in so many operations.
+STEEP = 1e-5
 # Squared distances below this are too small to measure a height above a tangent, which
 # is of their order.
 NEAR = 1e-6
@@ -57,8 +59,11 @@ class Segments:
     slopes: Float[np.ndarray, "segments steps"]  # its derivatives in the share
     noise: float  # error bound of sums of the size of V
 
-    def refuse_convex(self) -> None:
-        """Raise if V is above its own tangents, or its slope increases."""
+    def refuse_convex(self, steepest: float) -> None:
+        """Raise if V is above its own tangents, or its slope increases.
+
+        Where V is steep near one end, a slope elsewhere is rounded as one of that size.
+        """
         # t' - t, h(t') - h(t), h'(t) and h'(t'): none of the three differences below
         # may be above 0.
         run, rise = np.diff(self.steps), np.diff(self.values)
@@ -66,7 +71,7 @@ class Segments:
         # Infinite slopes, as of log at 0, make differences that are NaN: no violation.
         with np.errstate(invalid="ignore"):
             above = np.maximum(rise - before * run, after * run - rise)
-            sizes = np.abs(before) + np.abs(after)
+            sizes = np.abs(before) + np.abs(after) + STEEP * steepest
             _refuse(above - self.noise * (1 + sizes * run), CONVEX)
             _refuse(after - before - self.noise * (1 + sizes), CONVEX)
 
@@ -177,7 +182,7 @@ def _searched(
     """Evaluate V along the segments, with refinement; raise where it is convex."""
     inside = INSIDE * allowed / allowed.sum()
     starts, ends = ((1 - INSIDE) * models + inside for models in (starts, ends))
-    steps, rounds = np.tile(STEPS, (len(starts), 1)), []
+    steps, rounds, steepest = np.tile(STEPS, (len(starts), 1)), [], 0.0
     for _ in range(1 + NUM_ROUNDS):
         values, slopes = map(np.asarray, _along(diversity, starts, ends, steps))
         if np.isnan(values).any() or (values == np.inf).any():
@@ -190,7 +195,8 @@ def _searched(
         size = np.abs(np.where(np.isfinite(values), values, 0)).max()
         noise = OPERATIONS * float(np.finfo(values.dtype).eps * size)
         segments = Segments(starts, ends, steps, values, slopes, noise)
-        segments.refuse_convex()
+        steepest = max(steepest, np.abs(slopes[np.isfinite(slopes)]).max(initial=0))
+        segments.refuse_convex(steepest)
         rounds.append(segments)
         steps = segments.refined_steps()
     return rounds[0]  # whose steps are spread over the whole segments

@@ -142,7 +142,7 @@ def dual_bound(
         TypeError: g has no formula.
         ValueError: a negative price, or g whose shape cannot be determined.
 
-    Claims: N17.1, N17.2, N17.3, N17.4, N17.5.
+    Claims: N17.1, N17.2, N17.3.
 
     Example:
         >>> from qdtheory.functions import NRR

@@ -282,10 +282,8 @@ def _claims(x: NamedMetric) -> tuple[str, ...]:
 def rules() -> tuple[dict[str, str], dict[tuple[str, str], dict[str, Any]]]:
     """What is said first of each verdict; the rule for what both metrics see."""
     held = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
-    kinds = (
-        (x, y) for x in held["rule"] for y in product(x["quality"], x["diversity"])
-    )
-    return held["answer"], {seen: rule for rule, seen in kinds}
+    each = ((x, y) for x in held["rule"] for y in product(x["quality"], x["diversity"]))
+    return held["answer"], {seen: rule for rule, seen in each}
 
 
 @lru_cache(maxsize=1)

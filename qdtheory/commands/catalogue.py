@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands.inputs import AsJson, option
+from qdtheory.commands.inputs import AsJson, option, refuse_idle
 from qdtheory.commands.outputs import exit_on, fail, print_facts, print_json, print_rows
 from qdtheory.support.progress import progress
 
+NUMBERS = "NUMBERS"
 MORE = "`qdtheory metrics NAME` says why, and what to print beside a metric."
 
 
@@ -54,9 +55,12 @@ def rewards(
         str | None,
         option("A formula of D such as logit(D), or else the rewards in use.", "TEXT"),
     ] = None,
+    scores: Annotated[str | None, option("Of a prompt's answers.", NUMBERS)] = None,
+    recipe: Annotated[str | None, option("One, with --scores.", "NAME")] = None,
+    people: Annotated[str | None, option("Shares, with --scores.", NUMBERS)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What does a generator optimise that a discriminator rewards?
+    """What does a generator optimise that a discriminator, or a reward, pays?
 
     D is the probability that a text is real, of the discriminator that is optimal
     at each step: P/(P + Q). A step on a reward of D descends a divergence,
@@ -65,8 +69,18 @@ def rewards(
     reward falls. M is (P + Q)/2. With --reward it gives phi too, but for a multiple
     of u - 1.
 
-    Example: qdtheory rewards --reward "log(D)"
+    With --scores it says where a model of one prompt rests that is trained by rewards
+    of 8 samples, by each recipe in use: the answers' frequencies by the slope of the
+    whole set's score, and if each sample's own reward is held fixed, as in REINFORCE.
+    People's shares of the answers (--people) are equal if not given; the price of
+    entropy and of KL is .1.
+
+    Example: qdtheory rewards --scores 1,.8,.5,.1 --recipe "pass@k"
     """
+    if scores is not None:
+        refuse_idle("beside --scores", reward=reward)
+        return _print_laws(scores, people, recipe, as_json)
+    refuse_idle("without --scores", recipe=recipe, people=people)
     from qdtheory.rewards import REWARDS, check_reward
 
     chosen = list(REWARDS) if reward is None else [reward]
@@ -98,3 +112,24 @@ def _columns(verdict: Any) -> dict[str, str]:
         "optimum": verdict.optimum,
         "rises": rises,
     }
+
+
+def _print_laws(
+    scores: str, people: str | None, recipe: str | None, as_json: bool
+) -> None:
+    """Print where training rests by one recipe or by each."""
+    from qdtheory.rewards import RECIPES, implied_law
+
+    try:
+        r, *p = ([*map(float, x.split(","))] for x in (scores, people) if x is not None)
+    except ValueError:
+        fail("--scores and --people take numbers with commas between, as 1,.8,.5")
+    with exit_on(ValueError):
+        laws = {x: implied_law(x, r, *p) for x in ([recipe] if recipe else RECIPES)}
+    if as_json:
+        return print_json({"laws": laws})
+    shares = {name: vars(law).values() for name, law in laws.items()}
+    rows = [
+        (x, *(" ".join(f"{q:.3f}" for q in law) for law in shares[x])) for x in laws
+    ]
+    print_rows(("recipe", "set credit", "own credit"), rows)

@@ -11,19 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from qdtheory.commands import inputs
+from qdtheory.commands import inputs, outputs
 from qdtheory.commands.inputs import flag, option
-from qdtheory.commands.outputs import (
-    complain,
-    fail,
-    form_for,
-    line_of,
-    require_outputs,
-    to_json,
-    with_options,
-    write,
-    write_figure,
-)
 from qdtheory.commands.prompts import evaluate_prompts
 from qdtheory.support.progress import progress
 from qdtheory.text import defaults
@@ -113,19 +102,19 @@ def evaluate(
     Example: qdtheory evaluate model.jsonl other.jsonl --prompts
     """
     _refuse_repeated(candidates, references or [], real)
-    form = form_for(output, form)
-    outputs = {"--output": output, "--plot": plot, "--html": html}
-    require_outputs(outputs, *candidates, *(references or []), real or "")
+    form = outputs.form_for(output, form)
+    files = {"--output": output, "--plot": plot, "--html": html}
+    outputs.require_outputs(files, *candidates, *(references or []), real or "")
     if prompts:
         return evaluate_prompts(context, form)
     if all and metrics:
-        fail("--all and --metrics name the rows; give one of them")
+        outputs.fail("--all and --metrics name the rows; give one of them")
     if references is None:
         inputs.refuse_idle("without --references", plot=plot, html=html)
     named, aliases = _named(candidates, real)
     pair: Any = compare and tuple(map(aliases.get, compare))
     if pair and (None in pair or pair[0] == pair[1]):
-        fail(f"--compare: expected two of the candidates {', '.join(named)}")
+        outputs.fail(f"--compare: expected two of the candidates {', '.join(named)}")
     if form not in (None, "table"):
         idle = {"methods": methods or None, "compare": pair if form in PLAIN else None}
         inputs.refuse_idle(f"with --format {form}", **idle)
@@ -135,8 +124,8 @@ def evaluate(
     from qdtheory.text.checks import told_later
     from qdtheory.text.evaluation import corpora, counted, planned
 
-    given = {name: _file(path) for name, path in named.items()}
-    human = Files(map(_file, references)) if references else None
+    given = {name: inputs.file_of(path) for name, path in named.items()}
+    human = Files(map(inputs.file_of, references)) if references else None
     how: Any = {"tokenizer": tokenizer, "lowercase": lowercase, "empty": "keep"}
     rows: Any = {"metrics": ["all"] if all else metrics, "real": aliases.get(real)}
     workers, steps = None, 1 + len(given) + max_order
@@ -151,57 +140,61 @@ def evaluate(
     ):
         plan = planned(*texts, max_order=max_order, **rows)
         found = counted(plan, *texts, step)
-    found = replace(found, warnings=tuple(map(with_options, found.warnings)))
+    found = replace(found, warnings=tuple(map(outputs.with_options, found.warnings)))
     compared = pair and found.compare(*pair)
     if form == "json":
-        told = found._plain() | {
-            "references": plan.references and {"file": name} | vars(plan.references),
-            "candidates": [
-                {"file": shown(path), "name": x, **vars(plan.candidates[x])}
-                | {"metrics": found.entries(x)}
-                for x, path in named.items()
-            ],
-            "empty": plan.empty,
-        }
-        text = to_json(told | ({"comparison": compared} if compared else {}))
+        text = outputs.to_json(_plain(found, plan, named, name, compared))
     elif form in PLAIN:
         text = getattr(found, f"to_{form}")()
     else:
         width, whole = get_terminal_size().columns, methods or output is not None
         *lines, last = found.to_text(width=width, methods=whole).split("\n")
-        more = str(compared).split("\n") if compared else []
-        text = "\n".join([*lines, *more, last])
+        text = "\n".join([*lines, *[str(compared)] * bool(compared), last])
     if plot is not None:
-        write_figure(found, plot)
+        outputs.write_figure(found, plot)
     if html is not None:
-        write(found.to_html(), html, "--html")
-    write(text, output)
+        outputs.write(found.to_html(), html, "--html")
+    outputs.write(text, output)
     few = min(found.sizes.values()) < defaults.NUM_GROUPS
     rough = f"with fewer than {defaults.NUM_GROUPS} sentences intervals are rough"
     for warning in (*found.warnings, *[rough] * few) if form != "json" else ():
-        complain(warning)
+        outputs.complain(warning)
+
+
+def _plain(
+    report: Any, plan: Any, named: dict[str, str], references: str, compared: Any
+) -> dict[str, Any]:
+    """What JSON has: the report, files, sizes, and two that are compared."""
+    real, sizes = plan.references, plan.candidates
+    each = [
+        {"file": shown(path), "name": x, **vars(sizes[x]), "metrics": report.entries(x)}
+        for x, path in named.items()
+    ]
+    told = {"references": real and {"file": references} | vars(real)}
+    told |= {"candidates": each, "empty": plan.empty}
+    return report._plain() | told | ({"comparison": compared} if compared else {})
 
 
 # --- Reading ------------------------------------------------------------------------
 
 
-def _refuse_repeated(
-    candidates: list[str], references: list[str], real: str | None
-) -> None:
+def _refuse_repeated(candidates: list[str], references: list[str], real: Any) -> None:
     for paths in (candidates, references):
         files = [*map(os.path.normpath, paths)]
         for path, file in zip(paths, files):
             if files.count(file) > 1:
-                fail(f"{shown(path)}: given more than once")
+                outputs.fail(f"{shown(path)}: given more than once")
     if "-" in (*candidates, real) and "-" in references:
-        fail("-: standard input can be read once; give the references as a file")
+        outputs.fail(
+            "-: standard input can be read once; give the references as a file"
+        )
     if real and os.path.normpath(real) in map(os.path.normpath, references):
-        fail(f"--real: {shown(real)} is among the references; give held-out text")
+        outputs.fail(
+            f"--real: {shown(real)} is among the references; give held-out text"
+        )
 
 
-def _named(
-    candidates: list[str], real: str | None
-) -> tuple[dict[str, str], dict[Any, str]]:
+def _named(candidates: list[str], real: Any) -> tuple[dict[str, str], dict[Any, str]]:
     """Files by their names, without folders if these differ, and the names by paths."""
     paths, known = [*candidates], {*candidates, *(Path(x).name for x in candidates)}
     if real is not None and not {real, os.path.normpath(real)} & known:
@@ -213,21 +206,15 @@ def _named(
     return dict(zip(names, paths)), aliases
 
 
-def _file(path: str) -> Any:
-    if not path:  # which Path takes for this folder
-        fail("'': No such file or directory")
-    return inputs.standard_input() if path == "-" else Path(path)
-
-
 @contextmanager
 def _named_errors(references: str) -> Iterator[None]:
     """Fail with the line of an error, and name the files of the references."""
     try:
         yield
     except ConnectionError as error:
-        fail(f"--scheduler: {error}")
+        outputs.fail(f"--scheduler: {error}")
     except (OSError, ImportError) as error:
-        fail(line_of(error))
+        outputs.fail(outputs.line_of(error))
     except (ValueError, TypeError) as error:
         said = re.sub("^references(?=: )", lambda _: references, str(error))
-        fail(with_options(said))
+        outputs.fail(outputs.with_options(said))

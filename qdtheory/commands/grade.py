@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from qdtheory.commands.inputs import JsonOption, OutputOption, flag, form_of, option
-from qdtheory.commands.outputs import complain, exit_on, require_outputs, to_json, write
+from qdtheory.commands import outputs
+from qdtheory.commands.inputs import OutputOption, flag, option
 from qdtheory.support.layout import paragraphs, table_lines
 from qdtheory.support.packages import required
 from qdtheory.support.progress import progress
@@ -28,7 +28,7 @@ def grade(
         Literal["table", "csv", "json"] | None,
         option("A table, or for a program.", None, "--format", show_default="table"),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: Annotated[bool, flag("--json", "--format json.")] = False,
     output: OutputOption = None,
 ) -> None:
     """Print how the exercises of answered notebooks were graded.
@@ -47,11 +47,13 @@ def grade(
 
     Example: qdtheory grade class/*/03_pareto_frontier.ipynb
     """
-    form = form_of(form, as_json)
+    if as_json and form not in (None, "json"):
+        outputs.fail(f"--json is --format json, and --format {form} is given too")
+    form = "json" if as_json else form
     paths = [*dict.fromkeys(notebooks)]
-    require_outputs({"--output": output}, *map(str, paths))
+    outputs.require_outputs({"--output": output}, *map(str, paths))
     if run:
-        with exit_on(ImportError), required("--run", "book"):
+        with outputs.exit_on(ImportError), required("--run", "book"):
             import_module("nbclient")
     from qdtheory.course.notebooks import grades
 
@@ -62,12 +64,12 @@ def grade(
         numbers = sorted({number for row in rows for number in row["exercises"]})
         verdicts = "run" if run else "as saved"
         if form == "json":
-            shown = to_json({"verdicts": verdicts, "notebooks": rows})
+            shown = outputs.to_json({"verdicts": verdicts, "notebooks": rows})
         else:
             shown = (_csv if form == "csv" else _table)(rows, numbers, verdicts)
-        write(shown, output)
+        outputs.write(shown, output)
     for row in failed:
-        complain(f"{row['notebook']}: {row['error']}")
+        outputs.complain(f"{row['notebook']}: {row['error']}")
     if failed:
         raise typer.Exit(1)
 

@@ -88,8 +88,12 @@ TokenizerOption = Annotated[
 LowercaseOption = Annotated[bool, flag("--lowercase", "Lower-case sentences first.")]
 
 
-def standard_input() -> Any:
-    """The bytes of standard input."""
+def file_of(path: str) -> Any:
+    """A file by its path; - is standard input."""
+    if not path:  # which Path takes for this folder
+        fail("'': No such file or directory")
+    if path != "-":
+        return Path(path)
     if sys.stdin is None:
         fail("-: there is no standard input; give a file")
     return sys.stdin.buffer
@@ -101,7 +105,7 @@ def read_text(path: str, **settings: Any) -> Any:
 
     with exit_on(OSError, ValueError, ImportError, file=path), progress(None) as step:
         step(f"Reading {shown(path)}")
-        return read_corpus(standard_input() if path == "-" else path, **settings)
+        return read_corpus(file_of(path), **settings)
 
 
 def fields_of(field: str | None, most: int) -> list[str]:
@@ -130,7 +134,6 @@ FormatOption = Annotated[
     Literal["table", "csv", "markdown", "latex", "json"] | None,
     option("What is printed; --json: json.", None, "--format", show_default="table"),
 ]
-JsonOption = Annotated[bool, flag("--json", "--format json.")]
 OutputOption = Annotated[
     Path | None,
     option("Write to a file, whole or not at all.", "FILE", "--output", "--out", "-o"),
@@ -138,13 +141,6 @@ OutputOption = Annotated[
 PlotOption = Annotated[
     Path | None, option("Draw the planes: an SVG, PDF or PNG file.", "FILE")
 ]
-
-
-def form_of(form: Any, as_json: bool) -> Any:
-    """Read --format and --json as one option."""
-    if as_json and form not in (None, "json"):
-        fail(f"--json is --format json, and --format {form} is given too")
-    return "json" if as_json else form
 
 
 def refuse_idle(why: str, **options: Any) -> None:
@@ -186,9 +182,7 @@ def _bleu_pair(name: str, space: Any, numbers: Two) -> Any:
         return BleuPair(space, int(order), r or REFERENCES, k or SELF_REFERENCES)
 
 
-def chosen_pair(
-    given: tuple, numbers: Two, sizes: Two, real: Any
-) -> tuple[Any, int | None]:
+def chosen_pair(given: tuple, numbers: Two, sizes: Two, real) -> tuple[Any, int | None]:
     """Build a pair, and count its texts if their number is known.
 
     Of f, g, a name, two functions and scores one pair is given; beside it the numbers
@@ -238,12 +232,10 @@ def read_numbers(path: Path, option: str, what: str) -> Any:
     try:
         return _vector(path) if path.suffix == ".npy" else _numbers(path, what)
     except (OSError, ValueError, ImportError) as error:
-        said, hint = (
-            line_of(error, path),
-            f"; {option} is a file with one {what} a line",
-        )
+        said = line_of(error, path)
+        hint = f"; {option} is a file with one {what} a line, or a .npy file"
         said = said if said.startswith(name) else f"{name}: {said}"
-        fail(said + f"{hint}, or a .npy file" * isinstance(error, OSError))
+        fail(said + hint * isinstance(error, OSError))
 
 
 def _numbers(path: Path, what: str) -> Any:

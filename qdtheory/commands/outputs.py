@@ -38,9 +38,7 @@ def fail(message: str) -> NoReturn:
 
 
 @contextmanager
-def exit_on(
-    *errors: type[Exception], of: str = "", file: str | Path = ""
-) -> Iterator[None]:
+def exit_on(*errors: type[Exception], of: str = "", file: Any = "") -> Iterator[None]:
     """Fail with the line of an error of these kinds, about a file or some option."""
     try:
         yield
@@ -127,7 +125,13 @@ def require_outputs(files: dict[str, Path | None], *inputs: str) -> None:
         fail(f"{' and '.join(given)} name one file; give each its own")
     pages = (path for path in given.values() if path.suffix.lower() == ".html")
     if given.keys() & {"--plot", "--html"} or any(pages):
-        _require_figures(given.get("--plot"))
+        from qdtheory.support.packages import required
+
+        with exit_on(ImportError), required("--plot and --html", "plot"):
+            import matplotlib as mpl
+        mpl.use("agg")  # nothing is shown
+    if (plot := given.get("--plot")) and plot.suffix.lower() not in FIGURES:
+        fail(f"--plot: {plot}: expected a name that ends in {', '.join(FIGURES)}")
 
 
 def write(text: str, path: Path | None, option: str = "--output") -> None:
@@ -139,17 +143,6 @@ def write(text: str, path: Path | None, option: str = "--output") -> None:
     with exit_on(OSError, of=f"{option}: "), replacing(path) as unfinished:
         unfinished.write_bytes(data)
     complain(f"wrote {shown(path)}")
-
-
-def _require_figures(path: Path | None) -> None:
-    """Fail early if no figure can be drawn, or none of this kind."""
-    from qdtheory.support.packages import required
-
-    with exit_on(ImportError), required("--plot and --html", "plot"):
-        import matplotlib as mpl
-    mpl.use("agg")  # nothing is shown
-    if path is not None and path.suffix.lower() not in FIGURES:
-        fail(f"--plot: {path}: expected a name that ends in {', '.join(FIGURES)}")
 
 
 def write_figure(report: Any, path: Path) -> None:
@@ -166,9 +159,7 @@ def write_figure(report: Any, path: Path) -> None:
     complain(f"wrote {shown(path)}")
 
 
-def print_rows(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], **settings: Any
-) -> None:
+def print_rows(titles: Sequence[str], rows: Sequence[Any], **settings: Any) -> None:
     """Print a table that fits the terminal; no number is cut."""
     print(*table_lines(titles, rows, get_terminal_size().columns, **settings), sep="\n")
 

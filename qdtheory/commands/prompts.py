@@ -1,6 +1,7 @@
 """What `qdtheory evaluate --prompts` does: several answers a prompt."""
 
 from dataclasses import replace
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
 
@@ -9,6 +10,7 @@ import typer
 from qdtheory.commands import inputs
 from qdtheory.commands.outputs import exit_on, fail, write
 from qdtheory.support.progress import progress
+from qdtheory.text.files import shown
 
 HOW = "tokenizer", "lowercase"
 # The options that do something here; how a report is written comes in as a whole.
@@ -29,17 +31,19 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
 
     fields = inputs.fields_of(given["field"], len(FIELDS))
     settings: Any = {name: given[name] for name in HOW}
-    files, human = [*map(_file, given["candidates"])], given["references"] or []
+    files = [*map(inputs.file_of, given["candidates"])]
+    human = given["references"] or []
     if len(human) > 1:
         fail(f"--prompts: expected one file of references, got {len(human)}")
     with (
         exit_on(OSError, TypeError, ValueError, KeyError, ImportError),
         progress(len(files) * len(kernels or KERNELS)) as settings["step"],
     ):
-        real = _file(human[0]) if human else None
+        real = inputs.file_of(human[0]) if human else None
         settings["prompts"], outputs, real = read_prompts(files, real, fields)
         found = evaluate_prompts(outputs, real, kernels, **settings)
-        if pair := given["compare"]:
+        if given["compare"]:
+            pair: Any = tuple(shown(Path(x)) for x in given["compare"])
             found = replace(found, pairs=(pair,))
             found.compare(*pair)
     if given["html"]:
@@ -48,7 +52,3 @@ def evaluate_prompts(context: typer.Context, form: str | None) -> None:
     told = f"{found.to_text(get_terminal_size().columns, methods)}\n\n{found.signature}"
     laid_out = getattr(found, f"to_{form}", lambda: told)
     write(laid_out(**{"indent": 2} if form == "json" else {}), given["output"])
-
-
-def _file(path: str) -> Any:
-    return inputs.standard_input() if path == "-" else path

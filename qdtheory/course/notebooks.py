@@ -27,9 +27,7 @@ class Ungraded(Exception):
     """Why a notebook has no grades; up to a colon or semicolon its row says it."""
 
 
-def grades(
-    paths: list[Path], run: bool, step: Callable[[str], None]
-) -> list[dict[str, Any]]:
+def grades(paths: list[Path], run: bool, step: Callable) -> list[dict[str, Any]]:
     """Grade notebooks, executed first or as they were saved: a row each, in order."""
 
     def row(path: Path) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def kernel_criterion(kernel: TextMatrix) -> KernelCriterion:
         TypeError: `kernel` is not a NumPy or JAX array of float64.
         ValueError: `kernel` is not a square matrix, finite and symmetric.
 
-    Claims: N16.14, N16.16, N16.17, N16.18, N16.19.
+    Claims: N16.14, N16.17, N16.18, N16.19.
 
     Example:
         >>> kernel_criterion(np.eye(3)).compatible

@@ -63,9 +63,8 @@ def one_of(known: Collection[str], **choices: Any) -> None:
     """Raise unless choices are among those that are known."""
     for name, value in choices.items():
         if not (isinstance(value, str) and value in known):
-            raise ValueError(
-                f"{name} must be one of {', '.join(known)}, got {value!r:.60}"
-            )
+            names = ", ".join(known)
+            raise ValueError(f"{name} must be one of {names}, got {value!r:.60}")
 
 
 def within(

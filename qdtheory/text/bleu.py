@@ -8,7 +8,7 @@ largest count.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -149,7 +149,7 @@ def bleu(
     References:
         Papineni et al. 2002; Li et al. 2020, section 5.1.
 
-    Claims: N12.13, N12.18, N13.25, N13.26, N13.27, N13.30.
+    Claims: N12.19, N13.25, N13.27.
 
     Example:
         >>> texts = ["a b c", "a c"], ["a b d", "c a"]
@@ -218,7 +218,7 @@ def self_bleu(
     References:
         Zhu et al. 2018 (Texygen); Semeniuta et al. 2018; Li et al. 2020, section 5.1.
 
-    Claims: N12.12, N12.20, N13.29.
+    Claims: N12.12, N12.20.
 
     Example:
         >>> self_bleu(["a b", "a b", "c d"], max_order=2).round(4).tolist()
@@ -294,9 +294,7 @@ def _against(candidates: Corpus, references: Prepared, max_order: int) -> Matche
     return matches(clipped, lengths, closest_length(lengths, known.lengths))
 
 
-def _self_matches(
-    candidates: Corpus, max_order: int, against: Prepared | None = None
-) -> Matches:
+def _self_matches(candidates: Corpus, max_order: int, against: Any = None) -> Matches:
     if against is not None:
         return _against(candidates, against, max_order)
     require_order(max_order, "max_order")

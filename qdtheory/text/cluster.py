@@ -22,38 +22,12 @@ import numpy as np
 
 from qdtheory.bleu_formula import Smoothing
 from qdtheory.support.packages import required
-from qdtheory.text import sources
+from qdtheory.text import corpus as corpora
+from qdtheory.text import numbered, partial_sums, sources
 from qdtheory.text.containers import splitter
-from qdtheory.text.corpus import (
-    Corpus,
-    corpus_of,
-    ids_of,
-    numbering,
-    prefix_sums,
-    read_corpus,
-    require_tokens,
-    slices,
-    with_empty,
-)
+from qdtheory.text.corpus import Corpus, ids_of, numbering, prefix_sums, slices
 from qdtheory.text.files import File, Files, lines, name_of
 from qdtheory.text.leave_out import GroupScores, group_scores
-from qdtheory.text.numbered import (
-    REFERENCES,
-    Lengths,
-    NumberedText,
-    Places,
-    number_texts,
-    places,
-)
-from qdtheory.text.partial_sums import (
-    CorpusSums,
-    GroupMatches,
-    PartialSums,
-    count,
-    merge_blocks,
-    merge_matches,
-    merge_totals,
-)
 
 # More tasks than threads, so that no thread waits long for the last.
 TASKS_A_THREAD = 2
@@ -141,7 +115,7 @@ class SlicedCorpus:
         cuts = pairwise(np.searchsorted(index, self.bounds))
         each = zip(self.slices, cuts, self.bounds)
         chosen = ((x, index[a:b] - start) for x, (a, b), start in each if a < b)
-        found = [self.client.submit(_sentences, *one, pure=False) for one in chosen]
+        found = [self.client.submit(getitem, *one, pure=False) for one in chosen]
         return chain.from_iterable(x.result() for x in found)
 
     def by_slice(self, function: Callable, ids: np.ndarray) -> Iterator[Any]:
@@ -150,7 +124,7 @@ class SlicedCorpus:
         found = self.client.map(function, self.slices, parts, pure=False)
         return (x.result() for x in found)
 
-    def numbered(self, text: NumberedText) -> Iterator[Any]:
+    def held(self, text: numbered.NumberedText) -> Iterator[Any]:
         """The futures of all slices, with the numbers of their words and sentences."""
         each = zip(self.slices, self.ids, pairwise(self.bounds))
         for held, own, (start, end) in each:
@@ -174,7 +148,8 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
     """
     splitter(settings["tokenizer"])  # an unknown one is told before a file is opened
     if not sources.is_file(texts):
-        return SlicedCorpus(client, _sent(client, read_corpus(texts, **settings)))
+        sent = _sent(client, corpora.read_corpus(texts, **settings))
+        return SlicedCorpus(client, sent)
     found: list[Any] = []
     for file in texts if isinstance(texts, Files) else [texts]:
         if isinstance(file, str | PathLike):
@@ -182,7 +157,7 @@ def on_workers(client: Any, texts: Any, **settings: Any) -> SlicedCorpus:
         else:
             found += _sent(client, _file(file, settings))
     corpus = SlicedCorpus(client, found)
-    require_tokens(corpus, name_of(texts))
+    corpora.require_tokens(corpus, name_of(texts))
     return corpus
 
 
@@ -223,22 +198,18 @@ def _file(file: File, settings: dict) -> Corpus:
 
 
 def _corpus_of(texts, tokenizer, lowercase, empty, field) -> Corpus:
-    corpus = corpus_of(texts, tokenizer, lowercase, "line", 1)
+    corpus = corpora.corpus_of(texts, tokenizer, lowercase, "line", 1)
     tokens, offsets = (  # in as few bytes as hold them
         x.astype(np.min_scalar_type(-1 - x.max(initial=0)))
         for x in (corpus.tokens, corpus.offsets)
     )
-    return with_empty(replace(corpus, tokens=tokens, offsets=offsets), empty)
+    return corpora.with_empty(replace(corpus, tokens=tokens, offsets=offsets), empty)
 
 
 def _described(corpus: Corpus) -> tuple[Any, ...]:
     """What is known of a slice but its tokens."""
     lengths = corpus.lengths.astype(np.int32)
     return corpus.vocabulary, lengths, corpus.empty_lines, corpus.tokenizer
-
-
-def _sentences(corpus: Corpus, order: np.ndarray) -> list[tuple]:
-    return [*corpus[order]]
 
 
 # --- Counting -----------------------------------------------------------------------
@@ -251,7 +222,7 @@ def sums_on(
     averaged: bool,
     smoothing: Smoothing,
     step: Callable[[str], None],
-) -> tuple[CorpusSums, dict[str, list[GroupScores]]]:
+) -> tuple[partial_sums.CorpusSums, dict[str, list[GroupScores]]]:
     """Add up all parts on a cluster, and score the groups of each candidate.
 
     Integers add up to those of one process. The floats of `averaged` counts are added
@@ -259,19 +230,19 @@ def sums_on(
     """
     from distributed import as_completed, wait  # pyright: ignore
 
-    client, corpora = references.client, [*candidates.values(), references]
+    client, every = references.client, [*candidates.values(), references]
 
     def submit(function: Callable, *arguments: Any, **where: Any) -> Any:
         return client.submit(function, *arguments, pure=False, **where)
 
-    texts, numbers = number_texts(candidates, references)  # pyright: ignore
+    texts, numbers = numbered.number_texts(candidates, references)  # pyright: ignore
     lengths = {name: text.histogram for name, text in texts.items()}
-    held = [x for one, text in zip(corpora, texts.values()) for x in one.numbered(text)]
+    held = [x for one, text in zip(every, texts.values()) for x in one.held(text)]
     sides = {name: _side(submit, text) for name, text in texts.items()}
     del texts
     wait(held)
     homes = client.who_has(held)  # slices stay there, unless a worker dies
-    threads, num_tokens = num_threads(client), sum(x.num_tokens for x in corpora)
+    threads, num_tokens = num_threads(client), sum(x.num_tokens for x in every)
     num_parts = max(TASKS_A_THREAD * threads, -(-num_tokens // PART))
     size = min(PARTS_A_TASK, num_parts // (TASKS_A_THREAD * threads))
     tasks = iter(range(0, num_parts, size))
@@ -300,50 +271,53 @@ def sums_on(
         begin(chain_of[done.key])
         step(f"Counted {min(number * size, num_parts)} of {num_parts} parts")
     # Group by group, since the matches of a whole text, added up, fill a worker.
-    scores, real = {}, lengths.pop(REFERENCES)
+    scores, real = {}, lengths.pop(numbered.REFERENCES)
     for name, own in lengths.items():
         scores[name] = []
         for group in range(len(own.times)):
             of_text = (submit(getitem, x, name) for x in chains if x)
             known = [submit(getitem, x, group) for x in of_text]
             scores[name].append(submit(_scores, group, known, own, real, smoothing))
-    whole = reduce(merge_totals, (x.result() for x in totals))
+    whole = reduce(partial_sums.merge_totals, (x.result() for x in totals))
     return whole, {name: [x.result() for x in some] for name, some in scores.items()}
 
 
-def _side(submit: Callable, text: NumberedText) -> Any:
+def _side(submit: Callable, text: numbered.NumberedText) -> Any:
     """The future of what counting needs of a text, sent group by group."""
     lengths = [submit(np.asarray, text.lengths[a:b]) for a, b in pairwise(text.bounds)]
     return submit(_text_of, text.first, lengths, text.histogram)
 
 
-def _text_of(first: int, lengths: list[np.ndarray], histogram: Lengths) -> NumberedText:
+def _text_of(
+    first: int, lengths: list[np.ndarray], histogram: numbered.Lengths
+) -> numbered.NumberedText:
     sizes, none = [*map(len, lengths)], np.zeros(0, int)
     groups = np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes)
     bounds = prefix_sums(sizes)
-    return NumberedText(
+    return numbered.NumberedText(
         none, first, none, bounds, groups, np.concatenate(lengths), histogram
     )
 
 
-def _places(held: Slice, *settings: Any) -> list[tuple[Places, ...]]:
+def _places(held: Slice, *settings: Any) -> list[tuple[numbered.Places, ...]]:
     """For each part the places in each chunk of a slice."""
-    return [*zip(*places(*held, *settings))]
+    return [*zip(*numbered.places(*held, *settings))]
 
 
 def _count(
-    texts: dict[str, NumberedText],
-    found: list[list[tuple[Places, ...]]],
-    before: dict[str, tuple[GroupMatches, ...]] | None,
+    texts: dict[str, numbered.NumberedText],
+    found: list[list[tuple[numbered.Places, ...]]],
+    before: dict[str, tuple[partial_sums.GroupMatches, ...]] | None,
     *settings: Any,
-) -> PartialSums:
+) -> partial_sums.PartialSums:
     """Count some parts, of which each slice has told the places."""
     parts = map(chain.from_iterable, zip(*found))
-    added = count(texts, parts, *settings)
-    both = merge_blocks(before, added.blocks) if before else added.blocks
+    added = partial_sums.count(texts, parts, *settings)
+    both = partial_sums.merge_blocks(before, added.blocks) if before else added.blocks
     return replace(added, blocks=both)
 
 
-def _scores(group: int, known: list[GroupMatches], *settings: Any) -> GroupScores:
+def _scores(group: int, known: list[Any], *settings: Any) -> GroupScores:
     """Score a group, of which each thread knows its own parts."""
-    return group_scores([(group, reduce(merge_matches, known))], *settings)[0]
+    matches = reduce(partial_sums.merge_matches, known)
+    return group_scores([(group, matches)], *settings)[0]

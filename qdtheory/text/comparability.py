@@ -25,8 +25,9 @@ from qdtheory.text.postings import hashed, token_sentences
 MOSTLY = 0.5
 # Standard errors that chance exceeds once in a thousand times.
 CHANCE = 3.09
-# Sentences that stand so many times or more are not compared in number.
-TIMES = 20
+# Sentences that stand so many times or more are not compared in number; of those that
+# stand more than once a share from which a report warns.
+TIMES, DOUBLED = 20, 0.01
 # N-grams that stand more and fewer times, so many at most, of such a share of all.
 OFTEN, SELDOM, KINDS, SHARE = 7, 100, 20, 0.1
 # Groups of sentences that have to hold what a metric counts, for an interval.
@@ -49,9 +50,8 @@ def require_comparable(
         return
     ours, theirs = corpus.tokenizer, real.tokenizer
     if ours and theirs and ours != theirs:
-        raise ValueError(
-            f"split by {ours}, and the references by {theirs}: split both alike"
-        )
+        both = f"split by {ours}, and the references by {theirs}"
+        raise ValueError(f"{both}: split both alike")
     if not {*corpus.vocabulary} & {*real.vocabulary}:
         firsts = (side.vocabulary[0] for side in (corpus, real))
         here, there = (f"{x!r:.30} ({type(x).__name__})" for x in firsts)
@@ -130,9 +130,9 @@ def _doubled(name: str, corpus: Sample) -> list[str]:
     both = sizes, sizes * factorials
     (a, b, c), (u, v, w) = ((x[:-2], x[1:-1], x[2:]) for x in both)
     error = np.sqrt((c**2) * u + 4 * b**2 * v + a**2 * w)
-    if not (b**2 - a * c > CHANCE * error).any():
-        return []
     share = times[times > 1].sum() / len(corpus)
+    if share < DOUBLED or not (b**2 - a * c > CHANCE * error).any():
+        return []
     return [
         f"{share:.0%} of the sentences of {name} stand there more than once, more than "
         "independent ones would: intervals are too narrow; keep one of each"

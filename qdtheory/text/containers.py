@@ -125,9 +125,8 @@ def _bad_row(text: Any, what: str, number: int, wanted: str) -> TypeError:
 def as_tokens(tokens: Any, what: str, number: int) -> Sequence[Token]:
     """Raise unless something is a list of strings or integers."""
     if not isinstance(tokens, list | tuple):
-        raise TypeError(
-            f"{what} {number}: expected a list of tokens, got {type(tokens).__name__}"
-        )
+        kind = type(tokens).__name__
+        raise TypeError(f"{what} {number}: expected a list of tokens, got {kind}")
     if PLAIN.issuperset(map(type, tokens)):  # nearly always, and told at once
         return tokens
     for kind in set(map(type, tokens)):
@@ -188,9 +187,7 @@ TOKENIZERS: dict[str, Callable[[str], Sequence[Token]]] = {
 }
 
 
-def splitter(
-    tokenizer: Tokenizer, lowercase: bool = False
-) -> Callable[[str], Sequence[Token]]:
+def splitter(tokenizer: Tokenizer, lowercase: bool = False) -> Callable[[str], Any]:
     """Look up a tokenizer by its name."""
     split: Callable[[str], Sequence[Token]] | None
     split = TOKENIZERS.get(tokenizer) if isinstance(tokenizer, str) else tokenizer

@@ -10,15 +10,9 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import ArrayLike
 
+from qdtheory.text import containers
 from qdtheory.text.checks import require_choice, tell
-from qdtheory.text.containers import (
-    Token,
-    Tokenizer,
-    described,
-    rows,
-    splitter,
-    token_lists,
-)
+from qdtheory.text.containers import Token, Tokenizer, described, splitter
 from qdtheory.text.defaults import Empty
 from qdtheory.text.files import File, Files, name_of
 from qdtheory.text.looks import odd_looks, seen, unlike
@@ -98,9 +92,8 @@ class Corpus:
             return self._take(np.arange(start, stop, step))
         bounds = self.offsets[start : max(start, stop) + 1]
         tokens = self.tokens[bounds[0] : bounds[-1]]
-        return Corpus(
-            tokens, bounds - bounds[0], self.vocabulary, tokenizer=self.tokenizer
-        )
+        offsets = bounds - bounds[0]
+        return Corpus(tokens, offsets, self.vocabulary, tokenizer=self.tokenizer)
 
     def __sizeof__(self) -> int:
         return self.tokens.nbytes + self.offsets.nbytes + 64 * self.vocab_size
@@ -169,7 +162,7 @@ def as_corpus(
         if corpus.tokenizer != described(tokenizer, lowercase):
             refuse_split(corpus.tokenizer, tokenizer, lowercase)
     else:
-        corpus = corpus_of(rows(texts), tokenizer, lowercase)
+        corpus = corpus_of(containers.rows(texts), tokenizer, lowercase)
         tell(odd_looks("this text", seen(corpus)))
     if not corpus.num_tokens:
         raise ValueError("expected at least one sentence with a token, got none")
@@ -244,7 +237,7 @@ def corpus_of(
 ) -> Corpus:
     """Split strings, or check token lists; number the tokens by first occurrence."""
     split = splitter(tokenizer, lowercase)
-    strings, sentences = token_lists(texts, split, what, start)
+    strings, sentences = containers.token_lists(texts, split, what, start)
     if not strings:
         refuse_split(None, tokenizer, lowercase)
     ids, sizes = numbering(), []
@@ -294,9 +287,7 @@ def common_ids(corpora: Sequence[Sample]) -> list[Int[np.ndarray, " words"]]:
     return [ids_of(corpus.vocabulary, ids) for corpus in corpora]
 
 
-def ids_in(
-    known: Collection[Token], words: Collection[Token]
-) -> Int[np.ndarray, " words"]:
+def ids_in(known: Collection[Token], words: Collection[Token]) -> np.ndarray:
     """The place of each word among those that are known; of others, the next one."""
     tell(unlike(words, known))
     ids = {word: place for place, word in enumerate(known)}

@@ -20,29 +20,14 @@ import numpy as np
 from qdtheory.bleu_formula import Smoothing, require_smoothing
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Estimate, Record
-from qdtheory.text import comparability
-from qdtheory.text.checks import (
-    ALONE,
-    naming,
-    require_choice,
-    require_positive,
-    require_whole,
-    told_later,
-)
+from qdtheory.text import checks, comparability, leave_out
 from qdtheory.text.comparison import of_references, rows_of
 from qdtheory.text.containers import Tokenizer, signature_of
 from qdtheory.text.corpus import Corpus, Sample, Texts, read_corpus
 from qdtheory.text.defaults import DRAWS, ESTIMATOR, LEVEL, MAX_ORDER, SMOOTHING, Empty
 from qdtheory.text.files import File, name_of
 from qdtheory.text.intervals import interval_of, summed_variance
-from qdtheory.text.leave_out import (
-    KINDS,
-    GroupScores,
-    distinct_of_draws,
-    group_scores,
-    metrics_of_sums,
-    num_ngrams,
-)
+from qdtheory.text.leave_out import KINDS, GroupScores, group_scores, num_ngrams
 from qdtheory.text.ngrams import Estimator
 from qdtheory.text.partial_sums import CorpusSums, partial_sums
 from qdtheory.text.report import KEYS, REAL, Report
@@ -92,7 +77,7 @@ class Columns(NamedTuple):
     drawn: list[int]  # orders of distinct_k
 
 
-@told_later()
+@checks.told_later()
 def evaluate(
     candidates: Mapping[str, Texts | File] | Texts | Sequence[File],
     references: Texts | File | None = None,
@@ -214,7 +199,7 @@ def corpora(
 
         def sample(name: str, texts: Any, field: Any) -> Any:
             if not is_file(texts):
-                with naming(name):  # errors of files begin with the file's name
+                with checks.naming(name):  # errors of files begin with the file's name
                     return read(texts, field=field)
             if isinstance(texts, str) and not os.path.exists(texts):
                 raise FileNotFoundError(
@@ -253,7 +238,7 @@ def _by_name(candidates: Any) -> Mapping[str, Any]:
     if not isinstance(candidates, list | tuple) or not all(
         os.path.exists(x) if isinstance(x, str) else is_file(x) for x in candidates
     ):
-        return {ALONE: candidates}
+        return {checks.ALONE: candidates}
     by_name = {name_of(path): path for path in candidates}
     if len(by_name) < len(candidates):
         raise ValueError("candidates: expected a list of paths, each once")
@@ -279,9 +264,9 @@ def planned(
     if not candidates:
         raise ValueError("expected at least one set of candidates, got none")
     require_smoothing(smoothing)
-    require_choice("estimator", estimator, Estimator)
-    require_positive("level", level, below=1)
-    require_whole("draws", draws, optional=True)
+    checks.require_choice("estimator", estimator, Estimator)
+    checks.require_positive("level", level, below=1)
+    checks.require_whole("draws", draws, optional=True)
     if metrics:  # fail before an hour of counting if one has no such name
         orders = range(1, max_order + 1)
         kinds = *KINDS, f"distinct_{draws or DRAWS}"
@@ -289,11 +274,11 @@ def planned(
         rows_of(names, metrics, references is None)
     # References first: a fault of theirs would else bear a candidate's name.
     if references is not None:
-        with naming("references"):
+        with checks.naming("references"):
             comparability.require_ngrams(references, max_order, estimator)
     texts = dict(candidates)
     for name, corpus in texts.items():
-        with naming(name):
+        with checks.naming(name):
             comparability.require_comparable(corpus, references, max_order, estimator)
             if draws is not None:
                 comparability.require_draws(corpus, max_order, draws)
@@ -345,7 +330,7 @@ def reported(
     columns, each = _columns(plan, totals), {}
     names, real = (*compress(columns.names, columns.kept),), plan.references
     for name, groups in of_groups.items():
-        with naming(name):
+        with checks.naming(name):
             each[name] = _estimated(plan, totals, columns, name, groups)
     scores, left_out, real_left_out, negative, warnings = (
         dict(zip(each, x)) for x in zip(*each.values())
@@ -397,9 +382,10 @@ def _estimated(
     They come with intervals; without each of its groups; without each of the
     references'; with the orders whose CND is surely below 0; and with warnings.
     """
-    metrics = metrics_of_sums(totals, name, scores, plan.estimator)
+    metrics = leave_out.metrics_of_sums(totals, name, scores, plan.estimator)
     rows = metrics.reshape(-1, metrics.shape[-1])
-    more = [distinct_of_draws(totals, name, n, plan.draws) for n in columns.drawn]
+    drawn, k = columns.drawn, plan.draws
+    more = [leave_out.distinct_of_draws(totals, name, n, k) for n in drawn]
     # It does not depend on the references: without their groups it is as of the whole.
     size = rows.shape[1] - min(map(len, more), default=0)
     rows = np.vstack([rows, *(np.append(x, np.repeat(x[0], size)) for x in more)])

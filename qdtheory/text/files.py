@@ -45,10 +45,8 @@ CHUNK = 2**17  # bytes that are read at a time of what is packed or piped
 GZIP, ZSTD, PARQUET = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PAR1"
 OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 # UTF-32 first: its mark begins with that of UTF-16.
-ENCODINGS = {
-    "UTF-32": (b"\xff\xfe\0\0", b"\0\0\xfe\xff"),
-    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
-}
+UTF_32, UTF_16 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff"), (b"\xff\xfe", b"\xfe\xff")
+ENCODINGS = {"UTF-32": UTF_32, "UTF-16": UTF_16}
 
 
 def shown(name: str | PathLike[str]) -> str:
@@ -58,9 +56,7 @@ def shown(name: str | PathLike[str]) -> str:
 
 
 @contextmanager
-def streamed(
-    file: File, bounded: bool = False
-) -> Iterator[tuple[bytes, BufferedReader]]:
+def streamed(file: File, bounded: bool = False) -> Iterator[tuple[bytes, Any]]:
     """Open a file of any size: its first bytes, and all of it, unpacked when read."""
     name = name_of(file)
     with ExitStack() as stack:
@@ -206,9 +202,8 @@ def _packed(head: bytes, name: str) -> Any:
         return "zstd", zstd.ZstdFile, zstd.ZstdError
     for mark, kind in OTHERS.items():
         if head.startswith(mark):
-            raise ValueError(
-                f"{name}: a {kind} file, expected text, gzip or zstd; unpack it first"
-            )
+            wanted = "expected text, gzip or zstd; unpack it first"
+            raise ValueError(f"{name}: a {kind} file, {wanted}")
     return None
 
 

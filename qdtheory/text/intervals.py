@@ -157,9 +157,7 @@ def interval_of(
     return Estimate(value, low, high, error)
 
 
-def mean_interval(
-    values: Float[np.ndarray, " draws"], level: float = LEVEL
-) -> Estimate:
+def mean_interval(values: Float[np.ndarray, " n"], level: float = LEVEL) -> Estimate:
     """Student's interval for the mean of independent draws, two at least.
 
     Example:

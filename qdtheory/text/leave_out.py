@@ -114,9 +114,7 @@ def _subsets(times: Int[np.ndarray, "groups lengths"]) -> list[np.ndarray]:
 # --- Rates of n-grams ---------------------------------------------------------------
 
 
-def _totals(
-    n: int, lengths: Lengths, estimator: Estimator, *sums: np.ndarray
-) -> list[NgramTotals]:
+def _totals(n: int, lengths: Lengths, estimator: Estimator, *sums: Any) -> list[Any]:
     """What the n-grams of a text add up to, and without each group."""
     each = zip(_subsets(lengths.times), *(x[n - 1].tolist() for x in sums))
     known = n, estimator, lengths.values

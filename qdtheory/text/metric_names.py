@@ -70,12 +70,9 @@ def named_metric(side: Side, name: str) -> tuple[Callable[..., float], Any]:
     unordered = metric in known and metric not in UNORDERED and not orders
     if metric is None or unordered:
         lack = ", which needs an order, such as 2" if unordered else ""
-        there = ", ".join(
-            x if x in UNORDERED else f"{x.removesuffix('-n')}-2" for x in known
-        )
-        raise ValueError(
-            f"{side}: expected one of {there}, or a function; got {name}{lack}"
-        )
+        there = (x if x in UNORDERED else f"{x.removesuffix('-n')}-2" for x in known)
+        wanted = f"expected one of {', '.join(there)}, or a function"
+        raise ValueError(f"{side}: {wanted}; got {name}{lack}")
     n = int(orders[0]) if orders else 0
     whole, each = known[metric], EACH.get(metric)
     return (lambda *sides: whole(*sides, n), each and (lambda *sides: each(*sides, n)))

@@ -289,9 +289,8 @@ def _spectrum(ours: TextNgrams) -> tuple[np.ndarray, np.ndarray]:
         # Few are large: only these are searched for.
         few = np.flatnonzero(some >= SMALL)
         column[few] = SMALL + np.searchsorted(large, some[few])
-        cells = np.bincount(
-            subset * len(counts) + column, minlength=num_subsets * len(counts)
-        )
+        size = len(counts)
+        cells = np.bincount(subset * size + column, minlength=num_subsets * size)
         return cells.reshape(num_subsets, -1)
 
     subset = ours.by_group.group.astype(np.int64) + 1

@@ -87,9 +87,7 @@ def number_texts(
     return dict(zip([*candidates, REFERENCES], texts)), Numbers(words, firsts[-1])
 
 
-def _numbered(
-    corpus: Sample, ids: np.ndarray, first: int, num_groups: int
-) -> NumberedText:
+def _numbered(corpus: Sample, ids: Any, first: int, num_groups: int) -> NumberedText:
     groups = random_groups(len(corpus), num_groups).astype(np.uint8)
     order = np.argsort(groups, kind="stable")
     # Signed types, of which differences are right; -n fits into one exactly if the
@@ -183,9 +181,7 @@ def _joined(pieces: list[np.ndarray], order: Any = ...) -> np.ndarray:
     return column[order]
 
 
-def _words(
-    words: list[np.ndarray], times: list[np.ndarray], numbers: Numbers
-) -> postings.Postings:
+def _words(words: list, times: list, numbers: Numbers) -> postings.Postings:
     """Group the words: one may be in most sentences, so that they come counted."""
     last = numbers.sentences
     bits = last.bit_length()

@@ -15,25 +15,10 @@ import numpy as np
 from jaxtyping import Int, Integer, Num
 
 from qdtheory.support.records import Record
+from qdtheory.text import ngram_sums, numbered
 from qdtheory.text.corpus import Corpus
 from qdtheory.text.defaults import NUM_GROUPS
-from qdtheory.text.ngram_sums import (
-    COUNT_BITS,
-    OrderSums,
-    order_sums,
-    repeats,
-    text_ngrams,
-)
 from qdtheory.text.ngrams import require_order
-from qdtheory.text.numbered import (
-    Lengths,
-    NumberedText,
-    Numbers,
-    Places,
-    ngrams_of,
-    number_texts,
-    places,
-)
 from qdtheory.text.postings import changes, sorted_keys
 
 
@@ -80,8 +65,8 @@ class Spectrum(Record):
     def of(self, order: int, num_subsets: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Read the spectra of one order."""
         marks = np.arange(num_subsets + 1) + order * num_subsets
-        cuts = np.searchsorted(self.keys, marks << COUNT_BITS)
-        counts = self.keys & ((1 << COUNT_BITS) - 1)
+        cuts = np.searchsorted(self.keys, marks << ngram_sums.COUNT_BITS)
+        counts = self.keys & ((1 << ngram_sums.COUNT_BITS) - 1)
         return [(counts[a:b], self.times[a:b]) for a, b in pairwise(cuts)]
 
 
@@ -91,10 +76,10 @@ class CorpusSums(Record):
     averaged: bool  # counts are divided by the n-grams of their sentence
     # Their `squares` and `within`, of all groups and without each.
     references: Num[np.ndarray, "sums orders real_subsets"]
-    reference_lengths: Lengths
+    reference_lengths: numbered.Lengths
     sums: dict[str, Sums]  # by candidate, and so below
     spectra: dict[str, Spectrum]
-    lengths: dict[str, Lengths]
+    lengths: dict[str, numbered.Lengths]
 
 
 class PartialSums(Record):
@@ -117,20 +102,20 @@ def partial_sums(
 ) -> PartialSums:
     """Add up one part, from 0, of the n-grams of candidates and references."""
     require_order(max_order, "max_order")
-    texts, numbers = number_texts(candidates, references, num_groups)
+    texts, numbers = numbered.number_texts(candidates, references, num_groups)
     settings = numbers, max_order, [part], num_parts
     of_part = (
         begins
         for corpus, text in zip([*candidates.values(), references], texts.values())
-        for (begins,) in places(corpus, text.ids, text.place, *settings)
+        for (begins,) in numbered.places(corpus, text.ids, text.place, *settings)
     )
     return count(texts, [of_part], numbers, max_order, averaged, step)
 
 
 def count(
-    texts: Mapping[str, NumberedText],
-    parts: Iterable[Iterable[Places]],
-    numbers: Numbers,
+    texts: Mapping[str, numbered.NumberedText],
+    parts: Iterable[Iterable[numbered.Places]],
+    numbers: numbered.Numbers,
     max_order: int,
     averaged: bool,
     step: Callable[[str], None] = lambda text: None,
@@ -148,13 +133,13 @@ def count(
     for of_part in parts:
         references, added = [], {name: [] for name in names}
         # One order after another, so that memory holds the n-grams of one only.
-        for n, ngrams in enumerate(ngrams_of(of_part, numbers, max_order)):
+        for n, ngrams in enumerate(numbered.ngrams_of(of_part, numbers, max_order)):
             step(f"Counting n-grams of order {n + 1}")
-            of_real = text_ngrams(ngrams, real, n + 1, averaged)
-            references.append(repeats(of_real))
+            of_real = ngram_sums.text_ngrams(ngrams, real, n + 1, averaged)
+            references.append(ngram_sums.repeats(of_real))
             for name, text in zip(names, ours):
-                of_ours = text_ngrams(ngrams, text, n + 1, averaged)
-                sums = order_sums(of_ours, of_real, matches[name][:, n])
+                of_ours = ngram_sums.text_ngrams(ngrams, text, n + 1, averaged)
+                sums = ngram_sums.order_sums(of_ours, of_real, matches[name][:, n])
                 added[name].append(sums)
                 losses[name].append((n, *sums.losses))
         one = CorpusSums(
@@ -197,12 +182,12 @@ def merge_matches(one: GroupMatches, other: GroupMatches) -> GroupMatches:
     return GroupMatches(one.lengths, bleu, self_bleu, *_in_few_bytes(*losses))
 
 
-def _stacked(added: list[OrderSums]) -> Sums:
+def _stacked(added: list[ngram_sums.OrderSums]) -> Sums:
     return Sums(**{x: np.array([one.sums[x] for one in added]) for x in added[0].sums})
 
 
 def _blocks(
-    text: NumberedText, matches: np.ndarray, by_order: Sequence[tuple]
+    text: numbered.NumberedText, matches: np.ndarray, by_order: Sequence[tuple]
 ) -> tuple[GroupMatches, ...]:
     """Cut the matches of all orders where a group ends."""
     orders, groups = matches.shape[1], text.num_groups
@@ -226,11 +211,11 @@ def _in_few_bytes(*columns: np.ndarray) -> list[np.ndarray]:
     return [x.astype(np.min_scalar_type(x.max(initial=0))) for x in columns]
 
 
-def _spectrum(added: list[OrderSums]) -> Spectrum:
+def _spectrum(added: list[ngram_sums.OrderSums]) -> Spectrum:
     """Join the spectra of all orders."""
     subsets = len(added[0].sums["distinct"])
     keys, times = zip(*(one.spectrum for one in added))
-    keys = [x + (n * subsets << COUNT_BITS) for n, x in enumerate(keys)]
+    keys = [x + (n * subsets << ngram_sums.COUNT_BITS) for n, x in enumerate(keys)]
     return Spectrum(*_added_by_key(keys, times))
 
 

@@ -115,9 +115,7 @@ def group(keys: np.ndarray, sentence: np.ndarray) -> tuple[Postings, np.ndarray]
     return Postings(keys[new], first, rank[starts], sentence[starts], counts), rank
 
 
-def clipped_at_others(
-    counts: np.ndarray, first: np.ndarray
-) -> Integer[np.ndarray, " postings"]:
+def clipped_at_others(counts: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Clip the count of an n-gram in each sentence at the most in another sentence.
 
     That is the largest count or, if the sentence alone attains it, the second largest.

@@ -4,13 +4,14 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from qdtheory.text import sources
 from qdtheory.text.files import File, name_of
 from qdtheory.text.prompts import checked, short
-from qdtheory.text.sources import cell, holds, listed, opened_rows, tell, texts_of
+from qdtheory.text.sources import cell, filters, holds, listed, require_filter, tell
 
 FIELDS = ("prompt", "outputs", "references")
 # What logs call them, of which the first that is there is read. Of instructions with an
-# input both are the prompt.
+# input both are the prompt, and of choices with an index those that it names.
 CALLED = (
     "prompt question query instruction+input instruction input problem doc.question "
     "doc.query doc instance.input.text messages doc_id custom_id task_id id",
@@ -18,7 +19,7 @@ CALLED = (
     "predictions prediction samples resps choices response.body.choices response "
     "model_response result.completions generated_text candidates text",
     "references reference targets target answers answer golds gold labels label "
-    "ground_truth expected ideal instance.references",
+    "ground_truth expected ideal instance.references doc.choices+doc.gold_index",
 )
 
 
@@ -64,9 +65,8 @@ def read_prompts(
         for key, (at, ours, human) in rows.items():
             checked(ours, f"{at}: outputs", 2)
             if human and sorted(human) != sorted(real[key]):
-                raise ValueError(
-                    f"{at}: other references of {short(key)} than {source}"
-                )
+                what = f"other references of {short(key)}"
+                raise ValueError(f"{at}: {what} than {source}")
     ours = {name: [rows[key][1] for key in prompts] for name, rows in tables.items()}
     return prompts, ours, [real[x] for x in prompts] if any(real.values()) else None
 
@@ -77,7 +77,7 @@ def _by_prompt(
     """The place of each prompt in a file, its outputs and its references."""
     name, names = name_of(file), ()
     found: dict[str, Any] = {}
-    with opened_rows(file) as (form, rows):
+    with sources.opened_rows(file) as (form, rows):
         for at, row in () if form == "sentences" else rows:
             names = names or _names(row, name, fields, needed)
             question, *sides = names
@@ -86,20 +86,15 @@ def _by_prompt(
             if not isinstance(key, str):  # such as the messages of a chat
                 key = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
             each = [
-                checked(texts_of(cell(row, x, at)), f"{at}: {role}", 1) if x else []
+                checked(_texts(row, x, at), f"{at}: {role}", 1) if x else []
                 for x, role in zip(sides, FIELDS[1:])
             ]
-            by = [x for k, x in row.items() if "filter" in k and isinstance(x, str)]
+            by = filters(row)
             first, *before, other = found.setdefault(key, (at, *each, by))
             if first == at:
                 continue
             again = f"{at}: prompt {short(key)} again, as in {first}"
-            if by != other:
-                one = json.dumps((other or by)[0])
-                raise ValueError(
-                    f"{again}, by another filter, {', '.join(by)}; keep the rows of "
-                    f"one: jq -c 'select(.filter == {one})' FILE > NEW"
-                )
+            require_filter(again, by, other)
             # A row has one output of the prompt; or one reference, if no outputs.
             (grown, more), same = [*zip(before, each)][:: 1 if sides[0] else -1]
             if len(more) > 1 or same[0] != same[1]:
@@ -116,9 +111,16 @@ def _by_prompt(
     return {key: known[:3] for key, known in found.items()}
 
 
-def _names(
-    row: Any, name: str, fields: Sequence[str], needed: Collection[str]
-) -> tuple[Any, ...]:
+def _texts(row: dict, name: str, at: str) -> list[Any]:
+    """The texts in a field; of choices with an index, those that it names."""
+    held, *gold = (cell(row, x, at) for x in name.split("+"))
+    for index in gold:
+        some = index if isinstance(index, list) else [index]
+        held = [x for place, x in enumerate(held) if place in some]
+    return sources.texts_of(held)
+
+
+def _names(row: Any, name: str, fields: Sequence[str], needed: Collection[str]) -> Any:
     """The fields of prompt, outputs and references, None where a file has none."""
     if not isinstance(row, dict):
         raise ValueError(f"{name}: expected objects with a prompt, got {row!r:.40}")
@@ -145,6 +147,5 @@ def _require_all(ours: Any, others: Any, name: str, other: str) -> None:
     lost = [short(key) for key in others if key not in ours]
     if lost:
         more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""
-        raise ValueError(
-            f"{name}: prompts of {other} are missing: {', '.join(lost[:3])}{more}"
-        )
+        said = f"prompts of {other} are missing: {', '.join(lost[:3])}{more}"
+        raise ValueError(f"{name}: {said}")

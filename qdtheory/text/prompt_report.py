@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,8 +13,8 @@ from qdtheory.text.checks import require_positive
 from qdtheory.text.comparison import ByName
 from qdtheory.text.intervals import interval_of, mean_interval
 from qdtheory.text.planner import POWER, needed
-from qdtheory.text.report import Report, Tabled, with_margin
-from qdtheory.text.tables import Cell, plain_table
+from qdtheory.text.report import SAID, Tabled
+from qdtheory.text.tables import Cell, plain_table, with_margin
 
 PARTS = (" score", " quality", " diversity")
 # Numbers of outputs in the plan, and the fewest from which others are reckoned.
@@ -26,7 +26,6 @@ PLAN = (
 LONG = 16  # letters of a name in the plan, its last
 # Differences below such a part of the scores are rounding.
 EQUAL = 1e-12
-SAID = "warnings", "conclusions", "methods", "signature"
 TINY = 1e-11  # of which a p-value says no more than that it is less
 NOT_SAID = (
     "Closer is by one kernel, and by the score: more quality, or more diversity, alone "
@@ -140,7 +139,6 @@ class PromptReport(Record, Tabled):
     pairs: tuple[tuple[str, str], ...] = ()
 
     num_references = 0  # in one list for all prompts, with which a page has planes
-    to_html = cast(Any, Report.to_html)
 
     def __getitem__(self, name: str) -> ByName[Estimate]:
         """Return the means over prompts of one candidate, by metric."""
@@ -203,9 +201,7 @@ class PromptReport(Record, Tabled):
     def comparisons(self) -> list[PromptComparison]:
         """The tests of all pairs of candidates, by each kernel."""
         pairs = self.pairs or combinations(self if self._scored else (), 2)
-        return [
-            self.compare(*pair, kernel) for pair in pairs for kernel in self.kernels
-        ]
+        return [self.compare(*x, kernel) for x in pairs for kernel in self.kernels]
 
     @property
     def conclusions(self) -> tuple[str, ...]:
@@ -233,17 +229,14 @@ class PromptReport(Record, Tabled):
         parts = [plain_table(self.metrics[:size], rows, width)]
         parts += [*self.warnings, *map(str, self.comparisons)]
         if tests:
-            many = len({(x.one, x.other) for x in tests}) > 1
-            names = [
-                f"{_end(x.one)}, {_end(x.other)}: " * many + str(x.kernel)
-                for x in tests
-            ]
+            two = len({(x.one, x.other) for x in tests}) > 1
+            left = [f"{_end(x.one)}, {_end(x.other)}: " * two + x.kernel for x in tests]
             plans = [x.plan() for x in tests]
             columns = {
                 f"{k}": [(f"{x[k]:,.0f}" if k in x else "", "") for x in plans]
                 for k in sorted({*chain(*plans)})
             }
-            parts += [PLAN, plain_table(names, columns, width)]
+            parts += [PLAN, plain_table(left, columns, width)]
         parts.append(self.legend())
         if methods:
             parts += [*self.conclusions[-1:], self.methods]
@@ -257,7 +250,7 @@ class PromptReport(Record, Tabled):
             "candidates": {name: plain(self[name]) for name in self},
             "values": plain(self.scores),
             "comparisons": [plain(x) | {"plan": plain(x.plan())} for x in tests],
-            **{name: plain(getattr(self, name)) for name in SAID},
+            **{name: plain(getattr(self, name)) for name in SAID[1:]},
         }
 
 

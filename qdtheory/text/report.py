@@ -27,6 +27,8 @@ SAID = "dependent", "warnings", "conclusions", "methods", "signature"
 Out: TypeAlias = str | PathLike[str] | None  # a file, or none
 
 TITLE = "Quality and diversity"
+# What the words of a cell mean.
+BESIDE = "below, like, beyond: real text; beyond it is no merit"
 PLANES = "Candidates in two planes of quality and diversity; the table has the numbers"
 STYLE = "body { font-family: sans-serif } th, td { padding: .2rem .8rem }"
 
@@ -169,11 +171,8 @@ class Report(Record, Tabled):
         `methods`, or in a file, there are warnings, legend and methods too.
         """
         table = tables.plain_table(self.rows, self.cells(), width)
-        beside = (
-            "Below, like, beyond: real text; beyond it is no merit, and less is better"
-        )
-        legend = [f"{beside} in Self-BLEU and CND."] * bool(self.real)
-        lines = [table, *legend, *self.conclusions]
+        legend = f"{BESIDE.capitalize()}, and less is better in Self-BLEU and CND."
+        lines = [table, *[legend] * bool(self.real), *self.conclusions]
         if methods or path is not None:
             said = *self.warnings, self.legend(), self.methods
             lines = [table, *paragraphs(said, width), *self.conclusions]
@@ -198,12 +197,11 @@ class Report(Record, Tabled):
         """Show each candidate's intervals, with a word beside real text and marks."""
         best, columns = self.best, {}
         for name in self:
-            found, words, cells = self[name], self.beside_real(name), []
-            for metric in self.rows:
+            cells = []
+            for metric, found, word in self._told(name):
                 unfit = name in self.dependent and of_references(metric)
-                marks = [words.get(metric, ""), BEST * (best.get(metric) == name)]
-                marks = filter(None, [*marks, DEPENDENT * unfit])
-                cells.append((with_margin(found[metric]), " ".join(marks)))
+                marks = word, BEST * (best.get(metric) == name), DEPENDENT * unfit
+                cells.append((with_margin(found), " ".join(filter(None, marks))))
             told = name == self.real and name != REAL
             columns[name + f" ({REAL})" * told] = cells
         return columns
@@ -213,7 +211,7 @@ class Report(Record, Tabled):
         marks = ["±: the longer half of the interval"]
         marks += ["less is better in Self-BLEU and CND"]
         if self.real:
-            marks.append("below, like, beyond: real text; beyond it is no merit")
+            marks.append(BESIDE)
         if self.best:
             marks.append(f"{best}: the best beyond chance, where real text is optimal")
         if self.dependent:
@@ -222,29 +220,25 @@ class Report(Record, Tabled):
             marks.append(f"{UNKNOWN}: undetermined")
         return f"{'; '.join(marks)}."
 
+    def _told(self, name: str) -> list[tuple[str, Estimate, str]]:
+        """A candidate's rows, each with its interval and its word beside real text."""
+        found, words = self[name], self.beside_real(name)
+        return [(x, found[x], words.get(x, "")) for x in self.rows]
+
     def _rows(self) -> list[tuple]:
-        words = {name: self.beside_real(name) for name in self}
-        return [
-            (name, metric, *numbers(self[name][metric]), words[name].get(metric, ""))
-            for name in self
-            for metric in self.rows
-        ]
+        each = ((name, told) for name in self for told in self._told(name))
+        return [(name, x, *numbers(found), word) for name, (x, found, word) in each]
 
     def entries(self, name: str) -> dict[str, Any]:
         """A candidate's column for JSON, each cell with its word beside real text."""
-        found, words = self[name], self.beside_real(name)
-        told = {metric: {"beside_real": word or None} for metric, word in words.items()}
-        return {m: plain(found[m]) | told.get(m, {}) for m in self.rows}
+        told, beside = self._told(name), self.real not in (None, name)
+        each = ((x, plain(found), {"beside_real": y or None}) for x, found, y in told)
+        return {x: found | (word if beside else {}) for x, found, word in each}
 
     def _plain(self) -> dict[str, Any]:
-        candidates = {
-            name: {
-                "sentences": self.sizes[name],
-                "empty": self.empty[name],
-                "metrics": self.entries(name),
-            }
-            for name in self
-        }
+        each = ((x, self.sizes[x], self.empty[x], self.entries(x)) for x in self)
+        keys = "sentences", "empty", "metrics"
+        candidates = {name: dict(zip(keys, told)) for name, *told in each}
         return {
             "references": self.num_references,
             "empty_references": self.num_empty_references,

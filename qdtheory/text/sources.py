@@ -18,21 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from qdtheory.support.packages import required
 from qdtheory.support.records import tell_caller
-from qdtheory.text.files import (
-    GZIP,
-    HEAD,
-    MAX_BYTES,
-    PARQUET,
-    ZSTD,
-    FieldWarning,
-    File,
-    Files,
-    lines,
-    name_of,
-    shown,
-    streamed,
-    too_large,
-)
+from qdtheory.text import files
 
 Form: TypeAlias = Literal["sentences", "strings", "records", "document", "table"]
 Row: TypeAlias = tuple[str, Any]  # where it stands, and what it holds by field
@@ -46,51 +32,52 @@ TEXTS = (
 )
 # Of an object that stands for a text, as a choice of OpenAI, the field that has it.
 HOLDERS = "text", "content", "message", "output", "generated_text"
+# What a row of a log answers.
+ASKED = "doc_id", "prompt", "question", "doc"
 LISTS = "add --prompts for lists of outputs a prompt (evaluate_prompts in Python)"
 
 
-def is_file(source: object) -> TypeGuard[File | Files]:
+def is_file(source: object) -> TypeGuard[files.File | files.Files]:
     """Tell a path, a stream or some of them from texts in memory."""
-    return isinstance(source, str | PathLike | Files) or hasattr(source, "read")
+    return isinstance(source, str | PathLike | files.Files) or hasattr(source, "read")
 
 
 @contextmanager
 def opened(
-    source: File | Files, field: str | None = None, bounded: bool = True
+    source: files.File | files.Files, field: str | None = None, bounded: bool = True
 ) -> Iterator[Iterator[str]]:
     """Open a sample, to read its sentences one by one; `bounded`, at most 1 GiB."""
-    if isinstance(source, Files):
+    if isinstance(source, files.Files):
         with ExitStack() as stack:
             each = (opened(file, field, bounded) for file in source)
             yield chain.from_iterable([*map(stack.enter_context, each)])
     else:
         with opened_rows(source, field, bounded) as (form, found):
-            yield sentences(form, found, name_of(source), field)
+            yield sentences(form, found, files.name_of(source), field)
 
 
 @contextmanager
 def opened_rows(
-    file: File, field: str | None = None, bounded: bool = True
+    file: files.File, field: str | None = None, bounded: bool = True
 ) -> Iterator[tuple[Form, Iterator[Any]]]:
     """Open a file: what it is, and its lines or its rows, one by one.
 
     The field that will be asked for helps to tell what lines are; of columns the others
     are not read.
     """
-    name = name_of(file)
+    name = files.name_of(file)
     if isinstance(file, str | PathLike) and os.path.isdir(file):
-        raise ValueError(
-            f"{name}: a folder, expected a file; give its files one by one"
-        )
-    with streamed(file, bounded) as (head, held):
-        if head.startswith(PARQUET):
+        wanted = "expected a file; give its files one by one"
+        raise ValueError(f"{name}: a folder, {wanted}")
+    with files.streamed(file, bounded) as (head, held):
+        if head.startswith(files.PARQUET):
             if not held.seekable():
-                held = BytesIO(held.read(MAX_BYTES + 1 if bounded else -1))
-                if bounded and len(held.getbuffer()) > MAX_BYTES:
-                    raise too_large(name)
+                held = BytesIO(held.read(files.MAX_BYTES + 1 if bounded else -1))
+                if bounded and len(held.getbuffer()) > files.MAX_BYTES:
+                    raise files.too_large(name)
             yield "table", _of_parquet(held, name, field, bounded)
             return
-        rest = lines(held, name, bounded)
+        rest = files.lines(held, name, bounded)
         first = [*islice(rest, SHOWN)]
         form = _form_of(first, name, field)
         if form != "document":
@@ -111,7 +98,7 @@ def form_by_line(path: str | PathLike[str], field: str | None = None) -> Form | 
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
-        if file.read(HEAD).startswith((GZIP, ZSTD, PARQUET)):
+        if file.read(files.HEAD).startswith((files.GZIP, files.ZSTD, files.PARQUET)):
             return None
     with opened_rows(path, field, bounded=False) as (form, _):
         # Quotes of a table go over lines, and the first record names the field.
@@ -119,13 +106,13 @@ def form_by_line(path: str | PathLike[str], field: str | None = None) -> Form | 
         return None if whole else form
 
 
-def rows_in(form: Form, lines: Iterator[str], path: str) -> Iterator[Any]:
+def rows_in(form: Form, held: Iterator[str], path: str) -> Iterator[Any]:
     """Read the sentences, or the rows, in lines of a known form."""
     if form == "table":
-        return _of_csv(lines, path)
+        return _of_csv(held, path)
     if form == "sentences":
-        return lines
-    return _of_lines(lines, path, str if form == "strings" else dict)
+        return held
+    return _of_lines(held, path, str if form == "strings" else dict)
 
 
 def sentences(
@@ -137,7 +124,33 @@ def sentences(
     first = [*islice(found, 1)]
     if first and field is None:
         field = _obvious(path, first[0][1])
-    return (_string(row, str(field), at) for at, row in chain(first, found))
+    return _strings(chain(first, found), str(field), *first)
+
+
+def _strings(rows: Iterator[Row], field: str, *first: Row) -> Iterator[str]:
+    """Read the sentence of each row; refuse a log that has each once a filter."""
+    logs = [(at, row) for at, row in first if isinstance(row, dict) and filters(row)]
+    for at, row in rows:
+        for there, other in logs:
+            if same := [x for x in ASKED if x in row and row[x] == other.get(x)]:
+                again = f"{at}: the {same[0]} of {there} again"
+                require_filter(again, filters(row), filters(other))
+        yield _string(row, field, at)
+
+
+def filters(row: dict) -> list[str]:
+    """By which filters of its outputs a harness wrote a row."""
+    return [x for name, x in row.items() if "filter" in name and isinstance(x, str)]
+
+
+def require_filter(again: str, by: list[str], other: list[str]) -> None:
+    """Raise if a harness wrote a row again, by another filter."""
+    if by != other:
+        one = json.dumps((other or by)[0])
+        raise ValueError(
+            f"{again}, by another filter, {', '.join(by)}; keep the rows of one: "
+            f"jq -c 'select(.filter == {one})' FILE > NEW"
+        )
 
 
 # --- Lines --------------------------------------------------------------------------
@@ -196,10 +209,10 @@ def _record(line: str, opening: str | tuple[str, ...] = ("{", "[")) -> Any:
         return None
 
 
-def _of_lines(lines: Iterable[str], path: str, kind: type) -> Iterator[Row]:
+def _of_lines(held: Iterable[str], path: str, kind: type) -> Iterator[Row]:
     """Read the objects or strings of JSON Lines."""
     what, opening = ("object", "{") if kind is dict else ("string", '"')
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(held, start=1):
         if not line.strip():
             continue
         record, where = _record(line, opening), f"{path}, line {number}"
@@ -246,10 +259,10 @@ def _of_document(values: list[Any], path: str, field: str | None) -> Iterator[Ro
         yield where, value
 
 
-def _of_csv(lines: Iterator[str], path: str) -> Iterator[Row]:
+def _of_csv(held: Iterator[str], path: str) -> Iterator[Row]:
     """Read the rows of CSV or TSV; what the header does not promise is refused."""
-    header = next(lines, "")
-    ended = (f"{line}\n" for line in chain([header], lines))
+    header = next(held, "")
+    ended = (f"{line}\n" for line in chain([header], held))
     mark = _delimiter(header, path)
     table = csv.reader(ended, delimiter=mark, strict=True)
     names, start = [], 1
@@ -280,9 +293,7 @@ def _of_csv(lines: Iterator[str], path: str) -> Iterator[Row]:
         ) from None
 
 
-def _of_parquet(
-    file: Any, path: str, field: str | None, bounded: bool
-) -> Iterator[Row]:
+def _of_parquet(file: Any, path: str, field: Any, bounded: bool) -> Iterator[Row]:
     """Read the rows of a Parquet file, of the columns that are asked for."""
     with required(f"{path}: reading columns", "parquet"):
         from pyarrow import ArrowException
@@ -300,8 +311,8 @@ def _of_parquet(
                     yield f"{path}, row {number}", record
                 row += len(batch)
                 size += batch.nbytes
-                if bounded and size > MAX_BYTES:
-                    raise too_large(path)
+                if bounded and size > files.MAX_BYTES:
+                    raise files.too_large(path)
     # Broken files get Python's own errors too.
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: the Parquet file is broken: {error}") from None
@@ -327,7 +338,7 @@ def cell(record: Any, name: str, where: str) -> Any:
 
 def listed(names: Iterable[Any]) -> str:
     """Name some fields in a message."""
-    return ", ".join(shown(str(name)) for name in names) or "none"
+    return ", ".join(files.shown(str(name)) for name in names) or "none"
 
 
 def texts_of(value: Any) -> list[Any]:
@@ -340,7 +351,7 @@ def texts_of(value: Any) -> list[Any]:
 
 def tell(said: str) -> None:
     """Say which fields are read, where none were named."""
-    tell_caller([said], FieldWarning)
+    tell_caller([said], files.FieldWarning)
 
 
 def holds(record: dict, name: str) -> bool:
@@ -376,6 +387,5 @@ def _string(record: Any, field: str, where: str) -> str:
         case [str(text)]:
             return text
     hint = f"; {LISTS}, or take one of each, {field}.0" * isinstance(found, list)
-    raise ValueError(
-        f"{where}: field {field!r}: expected a string, got {found!r:.40}{hint}"
-    )
+    said = f"expected a string, got {found!r:.40}{hint}"
+    raise ValueError(f"{where}: field {field!r}: {said}")

@@ -23,7 +23,7 @@ ROUNDING = 1e-15
 PLACES = 9
 # Numbers from here on are shown without an exponent.
 SMALL = 1e-3
-FORMULA = "=", "+", "-", "@", "\t", "\r"  # beginnings that a spreadsheet computes
+FORMULA = "=", "+", "-", "@"  # beginnings that a spreadsheet computes
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
 _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#_%"}
@@ -140,8 +140,8 @@ def html_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
 def csv_table(lines: Iterable[Sequence[object]]) -> str:
     """Write rows as CSV, each in a line.
 
-    A text that a spreadsheet would take as a formula gets an apostrophe before it, as
-    OWASP advises: =, +, -, @, a tab or a carriage return is its first character.
+    A text that a spreadsheet would take as a formula, since it begins with =, +, - or
+    @, gets an apostrophe before it, as OWASP advises.
 
     Example:
         >>> print(csv_table([["=1+1", "a=b", -0.5]]))
@@ -154,8 +154,8 @@ def csv_table(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(entry: object) -> str:
-    quote = "'" * (isinstance(entry, str) and entry.startswith(FORMULA))
-    return quote + printable(str(entry))
+    shown = printable(str(entry))  # a tab or a carriage return as an escape
+    return "'" * (isinstance(entry, str) and shown.startswith(FORMULA)) + shown
 
 
 def with_margin(interval: Estimate) -> str:

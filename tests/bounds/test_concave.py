@@ -134,6 +134,7 @@ CONCAVE = {
     "flat": lambda q: 0 * q.sum(),
     "one word": lambda q: entr(q.reshape(2, 3).sum(axis=1)).sum(),
     "steep": lambda q: jnp.sqrt(q).sum(),
+    "a step in 64 bits": lambda q: jnp.tanh(1e6 * q).sum(),
     "a kink": lambda q: -jnp.abs(q - 0.2).sum(),
     "logarithms": lambda q: jnp.log(q).sum(),
     "in 32 bits": lambda q: spread(q.astype("float32")),

@@ -92,7 +92,6 @@ def test_any_price_and_matrix_bound_quality_for_a_quadratic_diversity():
             assert _quadratic_bound(scores, kernel, *multipliers) >= best
 
 
-@pytest.mark.claim("N17.20")
 def test_any_price_and_semidefinite_matrices_bound_gains_for_a_cubic_diversity():
     rng, tightest, n = RNG(0), np.inf, 8
     models = rng.dirichlet(np.full(n, 0.3), 3000)
@@ -118,7 +117,7 @@ def test_any_price_and_semidefinite_matrices_bound_gains_for_a_cubic_diversity()
 # --- Wrong multipliers ----------------------------------------------------------------
 
 
-@pytest.mark.claim("N17.2", "N17.12")
+@pytest.mark.claim("N17.2")
 def test_a_negative_price_is_refused_and_an_indefinite_matrix_mended(as_a_user):
     g, scores, p = qd.Expression("x**2"), np.array([1.0, 0.0]), np.array([0.5, 0.5])
     x = np.linspace(0, 1, 101)
@@ -150,7 +149,6 @@ def largest_entry(gains, tensor, budget, shown, number=float):
     )
 
 
-@pytest.mark.claim("N17.23")
 def test_false_proofs_are_refused(as_a_user):
     p, bound = oracle(EIGHT.space, 0, sigma=2.0), qd.discrepancy.cubic_bound
     found = qd.certify(EIGHT, p)
@@ -192,6 +190,9 @@ def test_the_tables_intervals_are_narrow_and_hold_what_the_search_found():
     found = searched.set_index(keys).qdisc.reindex(rows[keys].apply(tuple, axis=1))
     # The search's values have nine digits.
     assert (rows.upper >= np.maximum(rows.lower, found.to_numpy() / (1 + 1e-8))).all()
+    assert (found.to_numpy() >= 0.97 * rows.upper).all()
+    ends = rows.groupby(["order", "sigma"]).lower.agg(["max", "min"])
+    assert (ends["max"] > 1.9 * ends["min"]).all()
     assert rows.lower.min() > 0
     first, second = (group for _, group in rows.groupby("order"))
     assert (first.upper - first.lower).max() <= 1e-5
@@ -228,7 +229,7 @@ def largest_gap(g):
     return float((np.interp(x, x[top], y[top]) - y).max())
 
 
-@pytest.mark.claim("N17.3", "N17.4")
+@pytest.mark.claim("N17.3")
 @pytest.mark.parametrize("text", [*SHAPES[:5], "-x + x*(1 - x)**30"])
 def test_the_least_bound_is_the_optimum_with_the_envelope_and_costs_one_gap(text):
     g, grid, x = qd.Expression(text), mixtures(3, 300), np.linspace(0, 1, 301)
@@ -246,7 +247,7 @@ def test_the_least_bound_is_the_optimum_with_the_envelope_and_costs_one_gap(text
             assert bound <= quality[diversity >= least - gap - 1e-3].max() + 2 / 300
 
 
-@pytest.mark.claim("N17.5")
+@pytest.mark.claim("N17.3")
 @pytest.mark.parametrize("left", [0.25, 0.35])
 def test_with_two_chords_it_may_cost_two(left):
     dips = (f"0.05*exp(-200*(x - {c})**2)" for c in (left, 1 - left))

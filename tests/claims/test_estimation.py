@@ -108,7 +108,6 @@ def test_the_plug_in_is_biased_by_the_trace_and_pairs_are_not(n, size):
     assert found == pytest.approx([biased, exact], abs=EXACT)
 
 
-@pytest.mark.claim("N12.3")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pairs_stretch_and_shift_the_plug_in(seed):
     """Hence unbiased in any sample size, as the shift is known to mean."""
@@ -175,7 +174,6 @@ def test_the_limits_of_the_bias_are_half_a_hessian(seed):
     assert [bias, bias + shift] == pytest.approx(limits(q), rel=1e-12)
 
 
-@pytest.mark.claim("N12.6")
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_the_mean_given_the_lengths_is_that_of_all_samples(size):
     q = law(SEVERAL, size)
@@ -261,21 +259,6 @@ def test_the_trace_of_uniform_text_is_free_of_the_vocabulary(sizes):
 TEXTS = st.lists(st.text("abc", min_size=3, max_size=3), min_size=2, max_size=6)
 
 
-@pytest.mark.claim("N12.10")
-@pytest.mark.parametrize(("size", "n"), [(2, 1), (5, 2), (8, 1)])
-def test_the_tail_of_the_norm_is_below_its_bound(size, n):
-    """One side of the bound, from all samples, for every chance at once."""
-    p, a = law(PAIR, seed=size), shares(PAIR, n)
-    texts, chances = zip(*multisets(PAIR, p, size))
-    errors = np.linalg.norm(a.T[np.array(texts)].mean(axis=1) - a @ p, axis=1)
-    chances = np.array(chances)
-    trace = trace_of_covariance(a, p)
-    assert chances @ errors <= np.sqrt(trace / size) <= size**-0.5
-    for delta in (0.5, 0.1, 0.01, 1e-4):
-        bound = (1 + np.sqrt(np.log(2 / delta))) / np.sqrt(size)
-        assert chances[errors > bound].sum() <= delta / 2
-
-
 @pytest.mark.claim("N12.11")
 @pytest.mark.parametrize("words", [2, 3, 4])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -301,7 +284,6 @@ def test_self_bleu_of_all_samples(size, smoothing):
     assert found == pytest.approx(expected, abs=EXACT)
 
 
-@pytest.mark.claim("N12.13")
 @pytest.mark.parametrize("smoothing", [None, "epsilon"])
 @pytest.mark.parametrize(
     ("space", "sizes"), [(PAIR, (3, 2)), (TWO, (2, 2)), (TRIPLE, (1, 2))], ids=str
@@ -321,7 +303,7 @@ def test_bleu_of_all_pairs_of_samples(space, sizes, smoothing):
     np.testing.assert_allclose(found, [pooled, alone, alone], rtol=0, atol=EXACT)
 
 
-@pytest.mark.claim("N10.13", "N12.14", "N12.15")
+@pytest.mark.claim("N10.13", "N12.14")
 @pytest.mark.parametrize(
     ("space", "sizes", "n"),
     [(PAIR, (3, 2), 1), (PAIR, (3, 2), 2), (TWO, (2, 2), 1)],
@@ -376,7 +358,7 @@ def test_curves_cross():
 # -- brevity -------------------------------------------------------------------------
 
 
-@pytest.mark.claim("N10.32", "N12.18")
+@pytest.mark.claim("N10.32")
 @given(TEXTS, st.text("abc", min_size=3, max_size=3), st.integers(3, 5))
 def test_with_one_length_a_reference_more_never_lowers_bleu(texts, other, length):
     candidates = [list(("abcab" + other)[-length:])]

@@ -1,15 +1,14 @@
 """How the loss grows with sizes and references: other distributions, other routes."""
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
-from models import oracle, power
+from models import oracle
 from referees import metrics_by_text as by_text
 from referees.conic import DIVERSITIES, most_gained
 from referees.enumerated_bleu import diversity, listed_bleu, quality
 from scripts import frame
-from scripts import script as load
 
 import qdtheory as qd
 
@@ -23,7 +22,6 @@ def coverage(p):
     return BIGRAMS.T @ (BIGRAMS @ p)
 
 
-@pytest.mark.claim("N19.1")
 def test_exact_rows_equal_a_conic_solver():
     p, rows = oracle(SPACE, 2, 0.5, size=32), GROWTH.query("method == 'exact'")
     rows = rows.query("seed == 2 and sigma == 0.5").set_index("pair").qdisc
@@ -120,38 +118,6 @@ def test_the_built_model_keeps_a_text_that_parts_of_others_do_not_match(order):
         assert k < 2000 or lost(q, k) > lost(p, k) + 1e-11
 
 
-@pytest.mark.slow
-@pytest.mark.claim("N19.6")
-@pytest.mark.parametrize("seed", [100, 101])
-def test_other_oracles_share_the_trends(seed):
-    flat = [oracle(SPACE, seed, sigma, size=32) for sigma in (1 / 32, 1 / 16, 1 / 4)]
-    linear = qd.LinearPair(coverage, qd.functions.SE)
-    for pair in (qd.LL_NRR, linear, qd.pairs.single_token_bleu_pair(2, 2)):
-        gains = [qd.quality_discrepancy(pair, p).qdisc for p in flat]
-        assert (np.diff(gains) > 0).all()
-    p = oracle(SPACE, seed, 1.0, size=32)
-    pairs = (qd.BleuPair(SPACE, 1, 2, k) for k in (2, 5, 30, 100))
-    found = [qd.certify(pair, p, tolerance=1e-4) for pair in pairs]
-    assert all(new.qdisc > old.upper_bound for old, new in pairwise(found))
-
-
-@pytest.mark.claim("N19.8")
-def test_family_rows_are_models_that_beat_p_by_enumeration():
-    rows = GROWTH.query("method == 'family' and family != '' and length in (2, 3)")
-    rows = rows.query("vocab_size == 4 and references == 2 and candidates == 3")
-    rows = rows.query("sigma == 1 and pair == 'BS-1'")
-    assert len(rows)
-    for row in rows.itertuples():
-        space = qd.TextSpace(vocab_size=4, lengths=int(row.length))
-        p, score = oracle(space, int(row.seed), 1.0, size=32), listed_bleu(space, 1)
-        end = np.full(p.size, 1 / p.size) if row.family == "noise" else p == p.max()
-        share = float(row.share)
-        q = (1 - share) * power(p, float(row.beta)) + share * end
-        # The share has six digits.
-        assert quality(score, q - p, p) == pytest.approx(row.qdisc, abs=1e-5)
-        assert diversity(score, q) >= diversity(score, p) - 1e-5
-
-
 @pytest.mark.claim("N19.10")
 def test_loss_of_bleu_2_rises_and_its_share_falls_for_another_oracle():
     pair = qd.BleuPair(SPACE, 2, 2, 2)
@@ -159,19 +125,3 @@ def test_loss_of_bleu_2_rises_and_its_share_falls_for_another_oracle():
     found = [qd.quality_discrepancy(pair, p) for p in ps]
     assert found[1].qdisc > 1.2 * found[0].qdisc
     assert found[1].drate < 0.8 * found[0].drate
-
-
-@pytest.mark.claim("N19.9")
-def test_samples_agree_with_the_sum_over_all_texts():
-    script = load("make_growth")
-    sampler = script.Sampler(script.Setting(references=3, candidates=4), 0)
-    at, pair = sampler.model.probabilities, qd.BleuPair(SPACE, 1, 3, 3)
-    p, tempered = (np.asarray(at(SPACE, temperature=t)) for t in (1.0, 0.5))
-    text = (SPACE.tokens == sampler.text).all(axis=1).astype(float)
-    assert text @ p == p.max()
-    q = 0.7 * tempered + 0.3 * text
-    draws = [sampler.compared("BS-1", ("one text", 2.0, 0.3)) for _ in range(8)]
-    exact = np.subtract(*((pair.quality(x, p), pair.diversity(x)) for x in (q, p)))
-    errors = np.std(draws, axis=0, ddof=1) / 8**0.5
-    # Student's t of 7 degrees of freedom: 8 is beyond one in ten thousand.
-    assert (np.abs(np.mean(draws, axis=0) - exact) <= 8 * errors).all()

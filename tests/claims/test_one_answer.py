@@ -3,13 +3,12 @@
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
-from math import comb, exp, prod, sqrt
+from math import comb, prod, sqrt
 
 import mpmath
 import numpy as np
 import pytest
 import sympy
-from lab import metrics
 from models import power
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import norm, ttest_1samp
@@ -241,36 +240,6 @@ def test_the_fair_score_is_unbiased_over_all_samples_in_fractions(k, r):
     assert mean(MATCH) == 1 - brier
 
 
-def variance_by_formula(K, q, rival, p, k, r):
-    """Of the difference of two models, the formula of the lecture in fractions."""
-
-    def cov(w, x, y):
-        return w @ (x * y) - (w @ x) * (w @ y)
-
-    total = -Fraction(8, r) * cov(p, K @ q, K @ rival)
-    for law in (q, rival):
-        a, b = K @ p, K @ law
-        square, twice = (law @ K**2 @ x - (law @ K @ x) ** 2 for x in (p, law))
-        one = (r - 1) * cov(law, a, a) + (k - 1) * cov(p, b, b) + square
-        two = 4 * (k - 2) * cov(law, b, b) + 2 * twice
-        total += Fraction(4, k * r) * one + Fraction(1, k * (k - 1)) * two
-        total -= Fraction(8, k) * cov(law, a, b)
-    return total
-
-
-@pytest.mark.claim("N18.28")
-@pytest.mark.parametrize(("size", "k", "r"), [(3, 2, 1), (2, 2, 2), (2, 3, 1)])
-def test_the_variance_of_a_difference_over_all_samples_in_fractions(size, k, r):
-    rng = np.random.default_rng([size, k, r])
-    p, q, rival = (fractions(rng, size) for _ in range(3))
-    K, mean, square = symmetric(rng, size), Fraction(0), Fraction(0)
-    for place, w in listed([q] * k + [rival] * k + [p] * r):
-        one, other, z = place[:k], place[k : 2 * k], place[2 * k :]
-        apart = score(K, one, z) - score(K, other, z)
-        mean, square = mean + w * apart, square + w * apart**2
-    assert square - mean**2 == variance_by_formula(K, q, rival, p, k, r)
-
-
 def differences(rng, n, beta, k):
     """Fair scores of P of n prompts less those of its power, by exact match."""
     p = rng.dirichlet(np.full(64, 0.1), n) + 1e-300
@@ -289,27 +258,6 @@ def drawn_differences(beta):
     """Of 400,000 prompts with two generations, a new P each."""
     rng = np.random.default_rng(29)
     return np.concatenate([differences(rng, 10_000, beta, 2) for _ in range(40)])
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N18.29")
-@pytest.mark.filterwarnings("ignore:Precision loss", "ignore:divide by zero")
-@pytest.mark.parametrize(
-    ("beta", "few", "many"), [(1, 0.0433, 0.0499), (1.6, 0.0562, 0.2295)]
-)
-def test_few_prompts_by_listing_all_differences_and_500_by_simulation(beta, few, many):
-    values, counts = np.unique(drawn_differences(beta), return_counts=True)
-    assert values.tolist() == [-2, -1, 0, 1, 2]
-    chance, d = counts / counts.sum(), np.array([*product(range(5), repeat=5)])
-    same = np.ptp(d, axis=1) == 0  # the t statistic is infinite or undefined
-    p = ttest_1samp(d - 2.0, 0, axis=1, alternative="greater").pvalue
-    rejected = np.where(same, d[:, 0] > 2, p < 0.05)
-    assert rejected @ chance[d].prod(axis=1) == pytest.approx(few, abs=0.002)
-    d = np.random.default_rng(30).multinomial(500, chance, 20_000)
-    mean = d @ values / 500
-    spread = np.sqrt((d @ values**2 - 500 * mean**2) / 499 / 500)
-    found = (mean > 1.64791 * spread).mean()  # t at .05 with 499 degrees
-    assert found == pytest.approx(many, abs=0.012)
 
 
 @pytest.mark.claim("N18.30")
@@ -380,29 +328,6 @@ def test_four_windows_refuse_bleu_of_every_order_between(length):
         assert K[0, 2] == K[1, 3] == 0
         assert K[0, 1] + K[0, 3] + K[1, 2] + K[2, 3] > 2
         assert (1, -1, 1, -1) @ K @ (1, -1, 1, -1) < 0
-
-
-@pytest.mark.claim("N18.34")
-def test_slopes_of_no_function_have_a_circulation():
-    """Round a triangle of texts slopes add up to 0; expected BLEU-1 does not."""
-    space = qd.TextSpace(vocab_size=2, lengths=(1, 2))
-    pair = qd.BleuPair(space, 1, 1, 1)
-    tokens = [tuple(x[x >= 0].tolist()) for x in np.asarray(space.tokens)]
-    turns = [((a, b), (b, c), (c, a)) for a, b, c in combinations(range(6), 3)]
-
-    def bleu(x, z):
-        common = sum(min(x.count(w), z.count(w)) for w in {*x})
-        return min(1, exp(1 - len(z) / len(x))) * common / len(x)
-
-    def circulation(K):
-        """The greatest: of each side of a triangle K counts at its middle."""
-        return max(abs(sum(K[j, i] - K[i, j] for i, j in turn)) for turn in turns)
-
-    by_hand = np.array([[bleu(x, z) for z in tokens] for x in tokens])
-    library = np.array([pair.text_quality(corner) for corner in np.eye(6)]).T
-    np.testing.assert_allclose(library, by_hand, rtol=1e-12)
-    assert circulation(by_hand) == pytest.approx(0.132, abs=1e-3)
-    assert circulation(np.asarray(metrics.lcs_kernel(space))) < 1e-15
 
 
 @pytest.mark.claim("N18.35")

@@ -131,19 +131,26 @@ def test_the_best_trade_off_of_bleu_on_the_sweep():
 
 
 @pytest.mark.claim("N9.9")
-def test_the_weight_that_bleu_needs_depends_on_p():
-    """dV / dU along the powers of P, in closed form."""
-    table, needed = triples(2), []
-    for p in oracles(91, 30):
+def test_the_only_weight_that_can_serve_bleu_depends_on_p_and_may_not_serve():
+    """dV / dU along the powers of P, in closed form; then a coarse sweep."""
+    table, needed, lost = triples(2), [], 0
+    key = jax.random.split(jax.random.key(9), 2)[1]
+    for each in jax.random.split(key, 100):
+        model = qd.LSTMLanguageModel.random(each, vocab_size=4)
+        p = np.asarray(model.probabilities(SPACE))
         step = p * (np.log(p) - p @ np.log(p))
         du = quality(table, step, p)
         second = np.einsum("ijk,i,j,k", table, p, step, p, optimize=True)
-        needed.append(-(du + 2 * second) / du)
-    assert np.ptp(needed) > 0.5
-    assert min(needed) > -2
+        needed.append((du + 2 * second) / du)
+        q = np.array([p, *(power(p, beta) for beta in BETAS[::4])])
+        own = np.einsum("bij,bi,bj->b", np.tensordot(q, table, (1, 2)), q, q)
+        sums = needed[-1] * (q @ (table @ p @ p)) - own
+        lost += sums.max() > sums[0] + 1e-9
+    assert min(needed) < 1.1 < 1.8 < max(needed) < 2
+    assert lost == 7
 
 
-@pytest.mark.claim("N9.10", "N9.11")
+@pytest.mark.claim("N9.11")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_bleu_of_two_texts_is_symmetric_and_a_tilt_beats_p_in_that_of_three(n):
     table = triples(n)
@@ -206,7 +213,7 @@ def test_pythagoras_at_equal_quality(seed, beta, other):
     assert whole == pytest.approx(kl(q, best) + kl(best, power(p, other)), abs=1e-11)
 
 
-@pytest.mark.claim("N11.3")
+@pytest.mark.claim("N11.1")
 @given(SEEDS, COLD_OR_HOT)
 @settings(max_examples=8)
 def test_the_weight_of_a_text_is_the_sum_of_its_normalisers(seed, temperature):
@@ -271,7 +278,7 @@ def test_the_gap_near_the_real_distribution(seed):
     assert np.mean(gaps) / 1e-6 == pytest.approx(law, rel=1e-3, abs=1e-7 + step)
 
 
-@pytest.mark.claim("N11.9", "N11.11")
+@pytest.mark.claim("N11.9")
 @given(SEEDS, st.sampled_from([0.5, 1.0, 2.0]))
 @settings(max_examples=6)
 def test_without_memory_coverage_falls_and_diversity_and_length_rise(seed, sigma):
@@ -326,19 +333,6 @@ def test_cnd_is_least_near_1_unless_texts_are_learnt_by_heart(n):
     assert n == 2 or places[2] > 1.3
 
 
-@pytest.mark.claim("N11.13")
-@given(SEEDS)
-@settings(max_examples=6)
-def test_no_sweep_passes_the_real_distribution_in_cr_and_nrr(seed):
-    """CR of P is at least that of any model of equal NRR; texts of one length."""
-    real, model = (without_end(s, 2.0, 4) for s in (seed, seed + 1))
-    p = real.probabilities(SPACE)
-    for t, a in product(1.5 ** np.linspace(-3, 4, 15), MAPS.values()):
-        q_n, p_n = a @ model.probabilities(SPACE, t), a @ p
-        # As diverse: Cauchy and Schwarz.
-        assert q_n @ q_n > p_n @ p_n or q_n @ p_n <= p_n @ p_n + 1e-15
-
-
 @pytest.mark.claim("N11.15")
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_expected_plug_in_of_few_texts_is_least_elsewhere(n):
@@ -380,7 +374,7 @@ def optimum(p, weights, quality, diversity, floor):
     return -minimize(lambda x: -mean(quality)(x), start, **settings).fun
 
 
-@pytest.mark.claim("N24.19", "N24.20")
+@pytest.mark.claim("N24.19")
 def test_a_model_loses_its_mean_divergence_from_one_power_the_best_of_all_models():
     """By a search that knows no powers: no temperatures are better than one."""
     rng = np.random.default_rng(19)
@@ -399,7 +393,6 @@ def test_a_model_loses_its_mean_divergence_from_one_power_the_best_of_all_models
         assert best - weights @ ll(q) == pytest.approx(lost, abs=1e-6)
 
 
-@pytest.mark.claim("N24.21")
 def test_the_cost_of_unequal_temperatures():
     rng, misses = np.random.default_rng(21), []
     p, weights = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3))
@@ -437,7 +430,6 @@ def test_fifty_prompts():
     assert lost_nats(p, weights, powers(p, own)) == pytest.approx(0.47, abs=0.005)
 
 
-@pytest.mark.claim("N24.23")
 def test_the_common_dial_of_coverage_and_repetition_is_a_tilt():
     rng, tilts = np.random.default_rng(23), 0
     for weight in (1.0, 1.0, 30.0, 30.0):
@@ -551,7 +543,7 @@ DIALS = {
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N24.28", "N24.29", "N24.30", "N24.31")
+@pytest.mark.claim("N24.28", "N24.30", "N24.31")
 @pytest.mark.parametrize("sampler", DIALS)
 @pytest.mark.parametrize(("world", "blur"), [("itself", 0.0), ("blurred", 0.1)])
 def test_rows_of_the_table_by_interpolated_frontiers(sampler, world, blur):

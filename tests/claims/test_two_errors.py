@@ -13,7 +13,6 @@ import pytest
 from lab import corpora, metrics
 from models import oracle, positive
 from referees.enumerated_bleu import diversity, listed_bleu, quality
-from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 from scripts import frame
 from scripts import script as load
@@ -165,22 +164,6 @@ def test_influences_of_bleu_from_all_pairs_of_references(order, seed):
     assert diversity(table, q) > diversity(table, p)
 
 
-@pytest.mark.claim("N26.4")
-@pytest.mark.parametrize("seed", range(3))
-def test_an_optimizer_finds_no_better_direction(seed):
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.ones(6))
-    a, b = (scaled(p, rng.normal(size=6)) for _ in range(2))
-    limits = [
-        {"type": "ineq", "fun": lambda x: np.stack([a, b]) @ (p * x[1:]) - x[0]},
-        {"type": "ineq", "fun": lambda x: 1 - p @ x[1:] ** 2},
-        {"type": "eq", "fun": lambda x: p @ x[1:]},
-    ]
-    start, options = [0.0, *(a * 0.1)], {"ftol": 1e-12, "maxiter": 500}
-    found = minimize(lambda x: -x[0], start, constraints=limits, options=options)
-    assert found.x[0] == pytest.approx(sqrt((1 + p @ (a * b)) / 2), rel=1e-5)
-
-
 # --- small samples ------------------------------------------------------------------
 
 
@@ -212,20 +195,6 @@ LIKE = [[6, 3, 2], [3, 6, 3], [2, 3, 6]]
 @pytest.mark.parametrize("K", [MATCH, LIKE])
 def test_the_correlation_of_a_kernel_as_a_fraction(K, n):
     assert squared_by_words(K, THREE, n) == squared_by_formula(K, THREE, n)
-
-
-@pytest.mark.claim("N26.6")
-def test_two_sizes_of_simulated_lots_come_nearer_to_the_limit():
-    p = np.array([0.5, 0.25, 0.15, 0.1])
-    limit, rng = correlation(p, np.log(p), -2 * p), np.random.default_rng(26)
-    found = []
-    for n in (20, 80):
-        shares = rng.multinomial(n, p, 10**6) / n
-        u, v = shares @ np.log(p), -(shares**2).sum(axis=1)
-        found.append(np.corrcoef(u, v)[0, 1])
-    assert found == pytest.approx([-0.90524, -0.96163], abs=2e-3)
-    two_sizes = (4 * found[1] - found[0]) / 3
-    assert abs(two_sizes - limit) < abs(found[1] - limit) / 3
 
 
 # --- the tests of "closer" ----------------------------------------------------------
@@ -368,18 +337,6 @@ def test_references_of_their_own_weaken_a_simulated_correlation(multiple):
     u, v = (lots * real).sum(axis=1), -(lots**2).sum(axis=1)
     found = np.corrcoef(u, v)[0, 1]
     assert found == pytest.approx(-1 / sqrt(1 + 1 / multiple), abs=0.03)
-
-
-@pytest.mark.claim("N26.14")
-def test_a_loud_rare_text_as_a_fraction():
-    K, tenth = [[2, 1, 0], [1, 2, 0], [0, 0, 200]], Fraction(1, 10)
-    base, rare = np.array([7, 3, 0]) * tenth, np.array([0, 0, 10]) * tenth
-    p = Fraction(99, 100) * base + Fraction(1, 100) * rare
-    for n in (2, 5):
-        assert squared_by_words(K, p, n) == squared_by_formula(K, p, n)
-    loud, quiet = (float(squared_by_formula(K, x, 100)) for x in (p, base))
-    assert -sqrt(loud) == pytest.approx(-0.7884, abs=1e-3)
-    assert -sqrt(quiet) < -0.98
 
 
 @pytest.mark.claim("N26.15")

@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from processes import python
 from refusals import refused
 
+import qdtheory as qd
 from qdtheory.course import check, claim, grading, tabulate
 from qdtheory.course.answers import is_compatible, temper_tokens
 from qdtheory.course.exercises import EXERCISES, evaluated
@@ -160,6 +161,14 @@ def test_an_expression_reads_values_and_does_nothing_else(text):
 
 
 # --- graders ---------------------------------------------------------------------
+
+
+def test_near_beta_0_both_temperatures_agree_only_if_all_texts_are_possible():
+    """Statement B of exercise 01.3, and what its hypothesis is for."""
+    for p, apart in ((0.4, 0.3, 0.2, 0.1), 0), ((0.5, 0, 0.25, 0.25), 1 / 6):
+        p = np.array(p)
+        gap = temper_tokens(p, 1e-9) - qd.temper(p, 1e-9)
+        np.testing.assert_allclose(np.abs(gap).max(), apart, atol=1e-6)
 
 
 def test_a_statement_is_right_with_a_claim_that_refutes_it():

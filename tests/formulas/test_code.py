@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.scipy.special import digamma, entr
 from lab import conditional, generators, metrics
-from lab.generators import reward_of_divergence, train
+from lab.generators import train
 
 import qdtheory as qd
 from qdtheory.bounds import duality
@@ -252,10 +252,8 @@ def test_rewards_and_truths_of_a_global_that_changes(monkeypatch):
     reward = given_reward(lambda d: d**State.power)
     own = lambda q, p: (p / (p + q)) ** State.power  # noqa: E731
     diversity = lambda q: -(q**State.power).sum()  # noqa: E731
-    fall = lambda u: (u - 1) ** State.power  # noqa: E731
     asked = {
         "reward": lambda: reward.phi(3.0),
-        "divergence": lambda: reward_of_divergence(fall).of_discriminator(0.25),
         "truths": lambda: qd.rewards.implied_truths([0.0, 1, 2], diversity, [1.0]).p,
         "train": lambda: train(reward, model, space, P, num_steps=3).nll,
         "train on one's own": lambda: train(own, model, space, P, num_steps=3).nll,

@@ -315,7 +315,6 @@ def test_the_best_texts_where_they_are_more_diverse_than_p():
 # --- Metrics in use -----------------------------------------------------------------
 
 
-@pytest.mark.claim("N18.18")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_one_text_for_each_condition_repeats_less_than_the_pool(n):
     has = np.asarray(qd.ngrams.ngram_matrix(SPACE, n)).T > 0

@@ -63,7 +63,7 @@ def test_two_texts_make_every_rational_pair_compatible(low_f, rises, low_g, fall
 # --- Three texts, four, and one of probability zero -----------------------------------
 
 
-@pytest.mark.claim("N5.3", "N5.4", "N5.6", "N6.17")
+@pytest.mark.claim("N5.2")
 @pytest.mark.parametrize("name", CURVES)
 def test_three_points_are_on_a_line_and_no_model_has_a_greater_weighted_sum(name):
     (f, g, slope), rng, weights = CURVES[name], np.random.default_rng(2), []
@@ -83,7 +83,7 @@ def test_three_points_are_on_a_line_and_no_model_has_a_greater_weighted_sum(name
         assert qd.quality_discrepancy(pairs[name], p).qdisc <= 1e-11
 
 
-@pytest.mark.claim("N5.7", "N5.9", "N6.17")
+@pytest.mark.claim("N5.7", "N5.9")
 @pytest.mark.parametrize("zero", [False, True])
 def test_a_fourth_text_breaks_the_cubic(zero):
     (_, g, slope), rng, gains = CURVES["cubic"], np.random.default_rng(3), []
@@ -98,7 +98,7 @@ def test_a_fourth_text_breaks_the_cubic(zero):
     assert max(gains) > 0.01
 
 
-@pytest.mark.claim("N5.2", "N5.5", "N5.8", "N5.9")
+@pytest.mark.claim("N5.2", "N5.8", "N5.9")
 def test_only_the_cube_obeys_the_chord_law_and_misses_by_a_product():
     a, b, x, y, z = sympy.symbols("a b x y z")
     for power in range(2, 13):

@@ -97,7 +97,7 @@ def test_two_negative_eigenvalues_or_none_and_no_level_beat_every_interior_p(ker
     assert qd.check_compatibility(qd.KernelPair(kernel), p).compatible is False
 
 
-@pytest.mark.claim("N16.16")
+@pytest.mark.claim("N16.18")
 @pytest.mark.parametrize("size", [2, 3, 4, 6])
 def test_the_criterion_agrees_with_attacks(size):
     """A found witness is checked, and compatible kernels are attacked."""

@@ -101,7 +101,7 @@ def matched(one, references, n):
     return sum(min(ours[g], most[g]) for g in ours), clipped
 
 
-@pytest.mark.claim("N13.25", "N13.26", "N13.27")
+@pytest.mark.claim("N13.25", "N13.27")
 @pytest.mark.parametrize("number", [1, 2])
 def test_bleu_of_one_order_bounds_that_of_the_next(number):
     rises = Counter()
@@ -121,7 +121,6 @@ def test_bleu_of_one_order_bounds_that_of_the_next(number):
     assert rises[False] == 0 < rises[True]
 
 
-@pytest.mark.claim("N13.29")
 def test_self_bleu_of_many_texts_has_a_least_value():
     for lot in combinations_with_replacement(product("ab", repeat=2), 5):
         found = sum(matched(*pair, 1)[0] for pair in zip(lot, others(lot)))
@@ -129,7 +128,6 @@ def test_self_bleu_of_many_texts_has_a_least_value():
         assert self_bleu(lot, 1, None) == pytest.approx([found / 10])
 
 
-@pytest.mark.claim("N13.30")
 @pytest.mark.parametrize("digits", [2, 3, 4])
 def test_printed_bleu_obeys_the_bound_and_an_entry_beyond_it_does_not(digits):
     half = Fraction(1, 2 * 10**digits)  # what a printed number may be off

@@ -22,7 +22,7 @@ from refusals import refused
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
-from qdtheory.text import as_corpus, files, read_corpus, sources
+from qdtheory.text import as_corpus, files, read_corpus
 from qdtheory.text.containers import characters, described, mteval_13a, splitter
 from qdtheory.text.files import Files
 from qdtheory.text.sources import opened
@@ -291,13 +291,12 @@ def test_a_pipe_is_read_in_pieces():
 
 
 def test_what_is_too_large_is_refused_or_read_line_by_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "MAX_BYTES", 12_000)
+    monkeypatch.setattr(files, "MAX_BYTES", 12_000)
     path = parquet(tmp_path / "f", text=["a" * 100] * 150)
     read = partial(read_corpus, field="text")
     refused((f"{path}: more than 1 GiB of text", read, path))
     with opened(path, field="text", bounded=False) as texts:
         assert sum(1 for _ in texts) == 150
-    monkeypatch.setattr(files, "MAX_BYTES", 12_000)
     for pack in (compress, zstd.compress):  # a small file that unpacks to much
         path = written(pack(b"a\n" * 10_000))(tmp_path / "bomb")
         refused(("bomb: more than 1 GiB", read_corpus, path))
@@ -362,6 +361,8 @@ BAD = [
     (written([*STRINGS, '"a" b']), {"field": "."}, 'line 48: .* string .*"a" b'),
     (written(LISTS), {}, "x: name the field .*: prompt, outputs; add --prompts"),
     (written(LISTS), {"field": "outputs"}, "line 1: .*; add --prompts .*, outputs.0$"),
+    (written([json.dumps({"doc_id": 7, "x": "a", "filter": y}) for y in "bc"]),
+     {"field": "x"}, "line 2: the doc_id of .*, line 1 again, by another filter, c; k"),
     (lambda path: io.BytesIO(parquet(path).read_bytes()[:-9]), TEXT,
      "stream: the Parquet file is broken: "),
     (lambda path: parquet(path, text=[*"abcd", None]), TEXT, "x, row 5: .*got None"),

@@ -77,7 +77,8 @@ def test_sentences_repeated_beyond_chance_are_told_and_chance_is_not():
     rng = np.random.default_rng(0)
     laws = rng.integers(0, 50, 400), rng.integers(0, 400, 400), rng.zipf(1.5, 400)
     twice, half = np.repeat(np.arange(200), 2), [*range(300), *range(100)]
-    for rows, told in (*((x, 0) for x in laws), (twice, 1), (half, 1)):
+    few = [*range(10_000), *range(45)]  # beyond chance, and less than one in a hundred
+    for rows, told in (*((x, 0) for x in laws), (few, 0), (twice, 1), (half, 1)):
         texts = {"x": as_corpus([[int(x), 7] for x in rows])}
         said = warnings_of_texts(texts, as_corpus([[7]] * 9), "pairs")
         assert sum("of x stand there more than once" in line for line in said) == told

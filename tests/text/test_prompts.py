@@ -279,6 +279,11 @@ SHAPES = {
     "CSV": log(*NAMES, only, SAMPLES, table),
     "TSV": log(*NAMES, only, SAMPLES, table).replace(",", "\t"),
     "Parquet": log("prompt", "outputs", "references", write=parquet),
+    "lighteval": lines(
+        {"doc": {"query": x, "choices": ["?", z], "gold_index": 1}}
+        | {"model_response": {"text": ys}}
+        for x, ys, z in LOG
+    ),
 }
 
 

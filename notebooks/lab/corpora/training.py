@@ -119,8 +119,6 @@ def train(
     References:
         Li et al. 2020, section 6.2: default sizes, optimiser, learning rate and epochs.
 
-    Claims: N11.6, N11.8.
-
     Example:
         >>> model = train(["a b", "a b c", "a"] * 40, epochs=40, batch_size=24,
         ...               embedding_size=8, hidden_size=8, learning_rate=0.03)

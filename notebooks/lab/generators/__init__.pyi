@@ -93,7 +93,6 @@ from .noise import (
     expectation as expectation,
     fisher_drift as fisher_drift,
     policy_update as policy_update,
-    train_on_rewards as train_on_rewards,
 )
 from .protocol import (
     Range as Range,
@@ -107,9 +106,6 @@ from .reconstruction import (
     greedy_distribution as greedy_distribution,
     greedy_texts as greedy_texts,
     reconstruct as reconstruct,
-)
-from .rewards_of_divergences import (
-    reward_of_divergence as reward_of_divergence,
 )
 from .training import (
     History as History,

@@ -52,7 +52,7 @@ def kl_optimum(q0: PerText, rewards: PerText, beta: Number) -> TextArray:
     References:
         Ziegler et al. 2019; Zhang et al. 2025 for the typicality bias.
 
-    Claims: N24.12, N24.14, N24.16.
+    Claims: N24.12, N24.14.
 
     Example:
         >>> kl_optimum(np.array([0.5, 0.5]), np.log([3.0, 1.0]), 1.0).round(6).tolist()

@@ -41,7 +41,7 @@ class Temperature:
     Args:
         t: positive and finite; below 1 it sharpens. For 0 take `Greedy`.
 
-    Claims: N24.4, N24.5.
+    Claims: N24.5.
 
     Example:
         >>> Temperature(0.5)(np.array([0.6, 0.2, 0.2])).round(3).tolist()
@@ -290,8 +290,6 @@ class TopH(_Truncation):
         Baghaei Potraghloo et al. 2025, Algorithm 1; transformers, TopHLogitsWarper,
         which also looks at no more than 100 tokens.
 
-    Claims: N24.25.
-
     Example:
         >>> TopH(0.6)(np.array([0.5, 0.25, 0.125, 0.125])).round(3).tolist()
         [0.667, 0.333, 0.0, 0.0]
@@ -323,8 +321,6 @@ class PLess(_Truncation):
     References:
         Tan et al. 2026, p-less and p-less-norm.
 
-    Claims: N24.26.
-
     Example:
         >>> PLess()(np.array([0.4, 0.35, 0.15, 0.1])).round(3).tolist()
         [0.533, 0.467, 0.0, 0.0]
@@ -353,8 +349,6 @@ class MinK(_Truncation):
 
     References:
         Ding et al. 2026; the default is theirs.
-
-    Claims: N24.27.
 
     Example:
         >>> MinK()(np.array([0.4, 0.4, 0.1, 0.1])).tolist()
@@ -454,7 +448,7 @@ def decode(
     References:
         transformers, generation/logits_process.py, for what each decoder keeps.
 
-    Claims: N24.1, N24.2, N24.3, N24.6, N24.7, N24.8, N24.9.
+    Claims: N24.2, N24.6, N24.7, N24.8, N24.9.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=2)

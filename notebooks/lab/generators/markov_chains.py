@@ -94,8 +94,6 @@ def decode_markov(model: MarkovModel, *decoders: TokenDecoder) -> MarkovModel:
         TypeError: a decoder is not one of tokens.
         ValueError: the model does not hold distributions.
 
-    Claims: N24.11.
-
     Example:
         >>> from lab.generators.decoders import TopK
         >>> model = MarkovModel(np.full(2, 0.5), np.array([[0.9, 0.1], [0.5, 0.5]]))
@@ -123,8 +121,6 @@ def markov_metrics(q: MarkovModel, p: MarkovModel, length: int) -> MarkovMetrics
     Raises:
         ValueError: a model does not hold distributions, the vocabularies differ, or
             the length is below 1.
-
-    Claims: N24.11.
 
     Example:
         >>> p = MarkovModel(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.5, 0.5]]))
@@ -162,8 +158,6 @@ def tempered_markov_metrics(
 
     References:
         Li et al. 2020, Theorem 2.
-
-    Claims: N24.11.
 
     Example:
         >>> p = MarkovModel(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.5, 0.5]]))

@@ -179,7 +179,7 @@ def policy_gradient(model: Model, space: TextSpace, rewards: PerText) -> Any:
     References:
         Williams 1992 (REINFORCE), whose expectation this is.
 
-    Claims: N20.1, N20.5.
+    Claims: N20.1.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)
@@ -227,8 +227,6 @@ def token_policy_gradient(
 
     References:
         Yu et al. 2017 (SeqGAN), equation 7.
-
-    Claims: N20.5, N20.10, N20.11, N20.13.
 
     Example:
         >>> space = TextSpace(vocab_size=2, lengths=1)

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, Int
 from scipy.stats import binom
 
 from lab.generators.models import Model
@@ -49,7 +49,6 @@ def constant_reward_drift(
     batch_size: int,
     mean: float = 1.0,
     variance: float = 0.0,
-    num_steps: int = 1,
 ) -> TextArray:
     r"""Drift of Q under SGD, one logit a text, with rewards that ignore the text.
 
@@ -57,8 +56,7 @@ def constant_reward_drift(
     \frac{\eta^2 \mathrm{E}[r^2]}{2B}\, Q_i\,(f_i - Q \cdot f) + O(\eta^3)$ with the
     fitness $f_i = Q_i (1 + 2 S_2) - 3 Q_i^2$, $S_2 = \sum_i Q_i^2$. It rises up to
     $Q_i = (1 + 2 S_2) / 6$: common texts become more common if none exceeds that, and
-    the distribution is flattened above. K steps on one batch, with ratios
-    $Q(x_b) / Q_\text{old}(x_b)$, make it $K^2 f_i - 2 K (K - 1) Q_i (Q_i - S_2)$.
+    the distribution is flattened above.
 
     Args:
         q: the model, shape (N,).
@@ -68,7 +66,6 @@ def constant_reward_drift(
         variance: their variance, nonnegative. With the batch's mean reward as baseline,
             put 0 for the mean and (1 - 1/B) times the variance, with the mean of the
             other rewards B / (B - 1) times.
-        num_steps: K, gradient steps on each batch.
 
     Returns:
         Expected change of each probability, shape (N,); the sum is 0.
@@ -80,7 +77,7 @@ def constant_reward_drift(
         Williams 1992 for the step; Choshen et al. 2020 saw rewards that carry no
         information make frequent words more frequent. The drift is derived here.
 
-    Claims: N21.1, N21.2, N21.3, N21.6.
+    Claims: N21.1, N21.2, N21.3.
 
     Example:
         >>> constant_reward_drift(np.array([0.9, 0.1]), 0.1, 1).round(6).tolist()
@@ -88,15 +85,13 @@ def constant_reward_drift(
     """
     q = as_distribution(q, "q")
     within(learning_rate=learning_rate, low=0, ends="()")
-    require_positive(batch_size=batch_size, num_steps=num_steps)
+    require_positive(batch_size=batch_size)
     if not (np.isfinite(mean) and 0 <= variance < np.inf):
         raise ValueError(
             "rewards need a finite mean and a finite, nonnegative variance, got "
             f"{mean} and {variance}"
         )
-    k, squares = num_steps, q @ q
-    fitness = k**2 * (q * (1 + 2 * squares) - 3 * q**2)
-    fitness -= 2 * k * (k - 1) * q * (q - squares)
+    fitness = q * (1 + 2 * q @ q) - 3 * q**2
     rate = learning_rate**2 * (mean**2 + variance) / (2 * batch_size)
     return rate * q * (fitness - q @ fitness)
 
@@ -127,7 +122,7 @@ def fisher_drift(
     Raises:
         ValueError: a number is out of range, or a text has probability 0.
 
-    Claims: N21.4, N21.5, N21.7.
+    Claims: N21.4, N21.7.
 
     Example:
         >>> from lab.generators import LogitTable
@@ -214,15 +209,8 @@ def policy_update(
     texts: Int[Array, " batch"],
     rewards: Float[Array, " batch"],
     optimizer: Optimizer,
-    clip: float = np.inf,
-    num_steps: int = 1,
 ) -> tuple[AnyModel, Any]:
-    r"""Take the gradient steps of one batch: REINFORCE, or PPO's clipped surrogate.
-
-    Ascends $\frac1B \sum_b \min(\rho_b r_b,
-    \mathrm{clip}(\rho_b, 1 - \epsilon, 1 + \epsilon)\, r_b)$ with the ratios
-    $\rho_b = Q(x_b) / Q_\text{old}(x_b)$. The first step is REINFORCE's, whatever
-    $\epsilon$ is.
+    r"""Take REINFORCE's step on one batch: it ascends $\frac1B \sum_b r_b \log Q(x_b)$.
 
     Args:
         state: the model and the optimiser's state, `optimizer.init(model)` at first.
@@ -230,40 +218,29 @@ def policy_update(
         texts: their indices in the space, drawn from the model, shape (B,).
         rewards: of each text, or what a baseline leaves of them, shape (B,).
         optimizer: from Optax, such as `optax.sgd(0.1)`.
-        clip: $\epsilon$, positive; infinite by default.
-        num_steps: number of steps on this batch, at least 1.
 
     Returns:
         The new state.
 
     Raises:
-        ValueError: `clip` is not positive, or a shape or `num_steps` is wrong.
+        ValueError: a shape is wrong.
 
     References:
-        Williams 1992; Schulman et al. 2017, equation 7.
+        Williams 1992.
 
-    Claims: N21.11.
     """
-    require_positive(num_steps=num_steps)
-    if not clip > 0:
-        raise ValueError(f"clip must be positive, got {clip}")
     if texts.shape != rewards.shape or texts.ndim != 1:
         shapes = f"{texts.shape} and {rewards.shape}"
         raise ValueError(
             f"texts and rewards must be vectors of one length, got shapes {shapes}"
         )
     model, moments = state
-    old = model.probabilities(space)[texts]
 
     def loss(model):
-        ratio = model.probabilities(space)[texts] / old
-        clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
-        return -jnp.minimum(ratio * rewards, clipped * rewards).mean()
+        return -(rewards * jnp.log(model.probabilities(space)[texts])).mean()
 
-    for _ in range(num_steps):
-        step, moments = optimizer.update(jax.grad(loss)(model), moments)
-        model = jax.tree.map(jnp.add, model, step)
-    return model, moments
+    step, moments = optimizer.update(jax.grad(loss)(model), moments)
+    return jax.tree.map(jnp.add, model, step), moments
 
 
 def expectation(
@@ -312,49 +289,3 @@ def expectation(
     weights = (q[texts] * chances[kinds]).prod(axis=1)
     found = jax.lax.map(lambda x: function(*x), (texts, values[kinds]), batch_size=4096)
     return jax.tree.map(lambda x: jnp.tensordot(weights, x, 1), found)
-
-
-def train_on_rewards(
-    model: Model,
-    space: TextSpace,
-    key: PRNGKeyArray,
-    num_steps: int,
-    batch_size: int,
-    draw_rewards: Callable[[PRNGKeyArray, Array], Array],
-    optimizer: Optimizer,
-) -> Float[Array, "steps texts"]:
-    """Train on sampled batches, with rewards that may or may not see the texts.
-
-    Args:
-        model: where to start, a pytree with `probabilities(space)`.
-        space: the texts.
-        key: a JAX random key, used once; many seeds are one `jax.vmap` over keys.
-        num_steps: number of batches, at least 1.
-        batch_size: texts in each, at least 1.
-        draw_rewards: from a key and the indices of the texts, shape (B,), to rewards,
-            shape (B,); a baseline is subtracted here.
-        optimizer: from Optax, such as `optax.adam(0.01)`.
-
-    Returns:
-        The distribution at the start and after each batch, shape (num_steps + 1, N).
-
-    Raises:
-        ValueError: a number is out of range.
-
-    Claims: N21.10.
-    """
-    require_positive(num_steps=num_steps, batch_size=batch_size)
-
-    def step(state, key):
-        keys = jax.random.split(key)
-        log_q = jnp.log(state[0].probabilities(space))
-        texts = jax.random.categorical(keys[0], log_q, shape=(batch_size,))
-        rewards = draw_rewards(keys[1], texts)
-        state = policy_update(state, space, texts, rewards, optimizer)
-        return state, state[0].probabilities(space)
-
-    # Floats throughout, so that a step does not change the types of what is carried.
-    model = jax.tree.map(lambda a: jnp.asarray(a, float), model)
-    start = model, optimizer.init(model)
-    path = jax.lax.scan(step, start, jax.random.split(key, num_steps))[1]
-    return jnp.vstack([model.probabilities(space), path])

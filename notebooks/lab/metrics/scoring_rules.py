@@ -74,7 +74,7 @@ def local_discrepancy(pair: ConcavePair, p: PerText) -> float:
         ValueError: `p` is not a distribution or has zeros, or the Hessian of V at `p`
             is not negative definite on zero-sum vectors.
 
-    Claims: N16.10, N16.11.
+    Claims: N16.11.
 
     Example:
         >>> import jax.numpy as jnp

@@ -65,7 +65,6 @@ def test_tables_hold_the_sentences():
     refused(("a sentence has 6 tokens, more than 5", to_table, corpus, 5))
 
 
-@pytest.mark.claim("N11.7")
 @pytest.mark.parametrize("longest", [7, 8, 9, 20])
 def test_batches_score_what_the_model_scores(longest):
     """An epoch's padded batches against one text after the other, in full width."""
@@ -88,7 +87,6 @@ def test_an_epoch_takes_each_sentence_once_and_the_next_another_order():
 
 
 @pytest.mark.slow
-@pytest.mark.claim("N11.6")
 def test_training_finds_a_small_oracle():
     """KL(P||Q) over all texts, exactly; the sample's own is the bound to beat."""
     space = qd.TextSpace(vocab_size=3, lengths=(1, 2, 3, 4))
@@ -142,7 +140,6 @@ def steps_of(file):
     return model, [progress.step for progress in found]
 
 
-@pytest.mark.claim("N11.8")
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_killed_while_it_writes_a_checkpoint(tmp_path, monkeypatch, moment):
     """The second is written by half, or not yet in its place; the first is whole."""

@@ -79,7 +79,6 @@ def test_a_step_is_the_gradient_of_the_divergence():
         assert (off / np.linalg.norm(expected, axis=1)).max() <= 1e-10
 
 
-@pytest.mark.claim("N20.5", "N20.10")
 def test_the_token_form_is_seqgans_sum_over_prefixes():
     """Token by token, with completions enumerated, for the model's and stale ones."""
     space, rng = WORDS, np.random.default_rng(1)
@@ -343,28 +342,23 @@ def listed(q, batch_size, values, chances):
     return which, np.take(values, kinds), weights
 
 
-def moved(q, eta, batch_size, rewards=ONE, steps=1):
+def moved(q, eta, batch_size, rewards=ONE):
     """Logits after each batch, and its chance."""
     which, rewards, weights = listed(q, batch_size, *rewards)
-    logits = np.tile(np.log(q), (len(which), 1))
-    for _ in range(steps):
-        now = softmax(logits, axis=1)
-        pull = rewards * np.take_along_axis(now, which, 1) / q[which]
-        scores = np.eye(len(q))[which] - now[:, None]
-        logits = logits + eta / batch_size * (pull[..., None] * scores).sum(axis=1)
-    return logits, weights
+    pushed = rewards[..., None] * (np.eye(len(q))[which] - q)
+    return np.log(q) + eta / batch_size * pushed.sum(axis=1), weights
 
 
-def drifted(q, *settings, **more):
+def drifted(q, *settings):
     """The mean change of q, over all batches."""
-    logits, weights = moved(q, *settings, **more)
+    logits, weights = moved(q, *settings)
     return weights @ softmax(logits, axis=1) - q
 
 
-def updated(model, rule, *settings):
+def updated(model, rule):
     """The function from a batch and its rewards to the model after it."""
     start, space = (model, rule.init(model)), texts(model.logits.size)
-    return lambda x, r: gen.policy_update(start, space, x, r, rule, *settings)[0]
+    return lambda x, r: gen.policy_update(start, space, x, r, rule)[0]
 
 
 @pytest.mark.claim("N21.1")
@@ -380,25 +374,18 @@ def test_drift_is_that_of_all_batches_up_to_the_third_order(rng, num_texts, batc
     assert errors[0] / errors[1] == pytest.approx(2, rel=0.1)
 
 
-@pytest.mark.claim("N21.3", "N21.6")
-@pytest.mark.parametrize(
-    ("eta", "rewards", "mean", "variance", "steps"),
-    [(0.01, TWO, MEAN, VARIANCE, 1), (0.01, (TWO[0] - MEAN, TWO[1]), 0.0, VARIANCE, 1)]
-    + [(0.002, ONE, 1.0, 0.0, k) for k in (2, 3)],
-)
-def test_rewards_count_by_two_moments(rng, eta, rewards, mean, variance, steps):
-    """And further steps on one batch flatten."""
-    q = rng.dirichlet(np.ones(3))
-    found = constant_reward_drift(q, eta, 2, mean, variance, num_steps=steps)
-    expected = drifted(q, eta, 2, rewards, steps=steps)
-    error = 1e-2 * abs(found).max() if steps > 1 else 0
-    assert_allclose(found, expected, rtol=0.02 + 0.01 * (steps > 1), atol=error)
+@pytest.mark.claim("N21.3")
+@pytest.mark.parametrize("baseline", [0.0, MEAN])
+def test_rewards_count_by_two_moments(rng, baseline):
+    q, rewards = rng.dirichlet(np.ones(3)), (TWO[0] - baseline, TWO[1])
+    found = constant_reward_drift(q, 0.01, 2, MEAN - baseline, VARIANCE)
+    assert_allclose(found, drifted(q, 0.01, 2, rewards), rtol=0.02)
 
 
-@pytest.mark.claim("N21.2", "N21.6")
+@pytest.mark.claim("N21.2")
 def test_common_texts_gain_below_a_sixth_and_lose_above(rng):
-    def growth(q, steps=1):
-        return np.asarray(constant_reward_drift(q, 0.1, 4, num_steps=steps)) / q
+    def growth(q):
+        return np.asarray(constant_reward_drift(q, 0.1, 4)) / q
 
     for q in rng.dirichlet(np.full(40, 2.0), 50):
         assert q.max() <= 1 / 6
@@ -407,9 +394,6 @@ def test_common_texts_gain_below_a_sixth_and_lose_above(rng):
         assert growth(np.array([p, 1 - p]))[0] <= 0
     for first, rest, sign in ((0.3, np.full(7, 0.1), 1), (0.6, np.full(4, 0.1), -1)):
         assert sign * growth(np.r_[first, rest])[0] > 0
-    # At (1 + 4 S2) / 10 < q < (1 + 2 S2) / 6, many steps turn a gain into a loss.
-    near = np.r_[0.15, 0.13, np.full(72, 0.01)]
-    assert np.sign([growth(near, k)[:2] @ [1, -1] for k in (1, 50)]).tolist() == [1, -1]
 
 
 @pytest.mark.claim("N21.3")
@@ -441,7 +425,6 @@ def test_logits_keep_their_mean_and_nll_rises_for_any_p(rng, eta):
             assert rise == pytest.approx(second, rel=0.02)
 
 
-@pytest.mark.claim("N21.5")
 def test_fisher_drift_is_a_trace_of_matrices():
     model = lstm_of(jax.random.key(1), 2, 2, 2)
     flat, build = ravel_pytree(model)
@@ -456,7 +439,6 @@ def test_fisher_drift_is_a_trace_of_matrices():
     assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.claim("N21.5")
 def test_a_prefix_drifts_as_often_as_it_is_seen(rng):
     space, q = qd.TextSpace(3, 2), rng.dirichlet(np.ones(9))
 
@@ -518,43 +500,3 @@ def test_adam_ignores_symmetric_rewards_only():
         assert np.abs(signs(q, 3, *symmetric)).max() <= 1e-15
     # A mean of 0 is not enough.
     assert np.abs(signs(q, 3, (-1, 9), (0.9, 0.1))).max() >= 0.05
-
-
-@pytest.mark.claim("N21.10")
-def test_sampled_training_follows_the_drift():
-    q, space, rate = np.r_[0.12, np.full(11, 0.08)], texts(12), 0.05
-    keys, model = jax.random.split(jax.random.key(10), 4000), LogitTable.of(q)
-    settings = 20, 2, lambda key, x: jnp.ones(2), optax.sgd(rate)
-    paths = jax.vmap(lambda k: gen.train_on_rewards(model, space, k, *settings))(keys)
-    assert paths.shape == (4000, 21, 12)
-    assert_allclose(paths[:, 0], np.tile(q, (4000, 1)), rtol=1e-12)
-    change = np.asarray(paths[:, -1] - q)
-    error = change.std(axis=0) / np.sqrt(len(keys))
-    # The drift of 20 steps, nearly that of the first; four standard errors.
-    expected = 20 * np.asarray(constant_reward_drift(q, rate, 2))
-    assert (np.abs(change.mean(axis=0) - expected) <= 4 * error).all()
-
-
-@pytest.mark.claim("N21.11")
-@pytest.mark.parametrize(("clip", "sign"), [(0.15, 1), (0.27, -1)])
-def test_a_clip_as_small_as_the_step_drifts_at_first_order(clip, sign):
-    q = np.r_[0.28, np.full(4, 0.18)]
-    drawn, chances = batches(q, 3)
-    scores = (np.eye(5) - q)[drawn]
-    # Of log Q(x_b) in a step, over eta.
-    rise = (scores * scores.sum(axis=1, keepdims=True)).sum(axis=2) / 3
-    total = chances @ (scores * (rise < clip)[..., None]).sum(axis=1) / 3
-    assert sign * total[0] > 0.02 > -0.005 > sign * total[-1]
-    model = LogitTable.of(q)
-    after = updated(model, optax.sgd(1e-4), 1e-4 * clip, 2)
-    found = (gen.expectation(after, q, 3).logits - model.logits) / 1e-4
-    assert_allclose(found, total, atol=1e-3)
-
-
-def test_the_surrogate_is_clipped_where_it_should_be():
-    # One text of each kind: rewarded, risen beyond the clip; punished, fallen beyond.
-    batch = jnp.array([0, 1]), jnp.array([1.0, -1.0])
-    for clip, moves in ((0.01, False), (10.0, True)):
-        settings = LogitTable.of(np.array([0.5, 0.3, 0.2])), optax.sgd(1.0), clip
-        once, twice = (updated(*settings, k)(*batch) for k in (1, 2))
-        assert (np.abs(twice.logits - once.logits).max() > 1e-9) == moves
