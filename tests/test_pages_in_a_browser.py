@@ -73,7 +73,7 @@ def test_the_switch_opens_all_code_and_a_link_opens_a_fold(site, browser):
     browser.evaluate(switch)
     browser.open((site / LECTURE).as_uri())
     assert browser.evaluate(is_open) == 0
-    copies = "document.querySelectorAll('.highlight > .copy').length"
+    copies = "document.querySelectorAll('.highlight > .copybtn').length"
     assert browser.evaluate(copies) == browser.evaluate(
         "document.querySelectorAll('.highlight > pre').length"
     )

@@ -29,17 +29,3 @@ function showVersions(versions) {
   });
   place.replaceWith(choice);
 }
-
-// Each block of code has a button that copies it.
-addEventListener("DOMContentLoaded", () => {
-  for (const code of document.querySelectorAll(".highlight > pre")) {
-    const button = document.createElement("button");
-    Object.assign(button, {className: "copy", type: "button", textContent: "Copy"});
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(code.textContent);
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy"), 1500);
-    });
-    code.after(button);
-  }
-});
