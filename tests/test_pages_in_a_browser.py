@@ -88,7 +88,7 @@ FOUND = {
     "How do I compare two models?": "how-many-sentences-tell-two-models-apart",
     "pass@k": "how-do-i-compute-pass-k-from-n-samples",
     "tokenizer": "do-case-and-tokenizer-matter",
-    "theorem 3": "theorem-3",
+    "theorem 3": "theorem-3-a-corollary-for-sums",
     "N8.11": "N8.11",
     "is t2.1 true": "T2.1",
 }
