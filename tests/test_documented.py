@@ -203,7 +203,7 @@ def distance_of_two_samples():
 
 def discriminator():
     q, p = np.array([0.3, 0.7]), np.array([0.2, 0.8])
-    says = qd.rewards.optimal_discriminator(q, p)[0]
+    says = gen.optimal_discriminator(q, p)[0]
     return [says, np.log(says / (1 - says))]
 
 

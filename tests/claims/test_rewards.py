@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lab import metrics
+from lab.generators import optimal_discriminator, optimal_rewards, reward_objective
 from models import DIVERGENCES
 from refusals import refused
 from scipy.integrate import quad
@@ -20,9 +21,6 @@ from qdtheory.rewards import (
     check_reward,
     given_reward,
     implied_law,
-    optimal_discriminator,
-    optimal_rewards,
-    reward_objective,
 )
 
 # The rewards by hand, as functions of u = Q / P.

@@ -107,6 +107,11 @@ from .reconstruction import (
     greedy_texts as greedy_texts,
     reconstruct as reconstruct,
 )
+from .rewards import (
+    optimal_discriminator as optimal_discriminator,
+    optimal_rewards as optimal_rewards,
+    reward_objective as reward_objective,
+)
 from .training import (
     History as History,
     Objective as Objective,

@@ -21,6 +21,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from lab.generators.models import LogitTable, Model, require_model
+from lab.generators.rewards import as_positive_everywhere, as_rewarded, optimal_rewards
 from qdtheory.distributions import (
     as_distribution,
     entropy,
@@ -32,13 +33,7 @@ from qdtheory.divergences import (
     jensen_shannon_divergence,
 )
 from qdtheory.ngrams import cnd, coverage_rate, negative_repetition_rate
-from qdtheory.rewards import (
-    Reward,
-    as_positive_everywhere,
-    as_rewarded,
-    given_reward,
-    optimal_rewards,
-)
+from qdtheory.rewards import Reward, given_reward
 from qdtheory.spaces import TextSpace
 from qdtheory.support.numbers import Number, PerText, one_of, within
 from qdtheory.support.packages import required

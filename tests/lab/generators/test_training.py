@@ -10,7 +10,14 @@ import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 from lab import generators as gen
-from lab.generators import LogitTable, PrefixTable, Range, constant_reward_drift, train
+from lab.generators import (
+    LogitTable,
+    PrefixTable,
+    Range,
+    constant_reward_drift,
+    optimal_rewards,
+    train,
+)
 from models import DIVERGENCES
 from numpy.testing import assert_allclose
 from referees.enumerated_batches import batches
@@ -19,7 +26,7 @@ from scipy.special import logit, logsumexp, softmax
 from scipy.stats import kstest
 
 import qdtheory as qd
-from qdtheory.rewards import REWARDS, optimal_rewards
+from qdtheory.rewards import REWARDS
 
 LARGE = qd.TextSpace(4, 3)
 WORDS = qd.TextSpace(3, 3)
