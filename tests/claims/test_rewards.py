@@ -321,6 +321,56 @@ def test_the_mean_of_the_set_as_a_baseline_takes_diversity_away(weight):
     assert np.ptp(two - SCORES / 2) <= 1e-15
 
 
+@pytest.mark.claim("N24.36")
+@pytest.mark.parametrize(
+    ("k", "divided", "best"),
+    [
+        (2, 0, 1.0),
+        (2, 1, 1.0),
+        (4, 0, 0.611),
+        (4, 1, 0.686),
+        (8, 0, 0.574),
+        (8, 1, 0.57),
+    ],
+)
+def test_where_advantages_rest(k, divided, best):
+    """By all tuples of k samples, from another start."""
+    sets = np.array([*product(range(4), repeat=k)])
+    equal = np.transpose([(sets == mine).sum(1) for mine in sets.T[..., None]])
+    paid = SCORES[sets] * (k - equal) / (k - 1)
+    mine = paid[:, 0] - paid.mean(1)
+    if divided:
+        mine = mine / (paid.std(1) + 1e-9)
+    q = PEOPLE[::-1]
+    for _ in range(400):
+        pull = np.bincount(sets[:, 0], q[sets[:, 1:]].prod(1) * mine)
+        q = q * np.exp(pull)
+        q = q / q.sum()
+    # The lecture prints two digits; steps that get small are left.
+    assert q[0] == pytest.approx(best, rel=0, abs=2e-3)
+
+
+@pytest.mark.claim("N24.36")
+def test_clipping_does_not_move_the_first_step():
+    paid = EARNED * (3 - EQUAL) / 2
+    mine = (paid - paid.mean(1, keepdims=True)).ravel()
+    old = rng().dirichlet(np.ones(4))
+    chance = np.repeat(old[SETS].prod(1), 3)
+
+    def objective(logits, low, high):
+        ratio = (jax.nn.softmax(logits) / old)[SETS].ravel()
+        clipped = jnp.clip(ratio, low, high)
+        return (chance * jnp.minimum(ratio * mine, clipped * mine)).sum()
+
+    plain, clipped = (
+        jax.grad(objective)(jnp.log(old), *ends) for ends in [(0, np.inf), (0.8, 1.2)]
+    )
+    np.testing.assert_allclose(clipped, plain, atol=1e-15)
+    # A step further it clips.
+    far = jnp.log(old) + jnp.array([1.0, 0, 0, 0])
+    assert objective(far, 0.8, 1.2) < objective(far, 0, np.inf) - 0.01
+
+
 @pytest.mark.slow
 @pytest.mark.claim("N24.33", "N24.37")
 def test_sampled_training_stays_near_the_implied_law():
