@@ -329,25 +329,6 @@ def at_the_papers_size(pair):
         yield [mean.loc[n].max() / theirs[f"{pair}-{n}"] for n in (2, 3, 4)]
 
 
-def splits(pair):
-    """At the paper's size, with QDisc, of orders 2 to 4."""
-    t = noise_family(
-        "corpus == 'reviews' and source == 'resample' and length == 'same'"
-    )
-    return t[t.pair == pair].groupby("order").size()[[2, 3, 4]]
-
-
-def real_captions_in_the_plane():
-    """On a cubic through the noise; over QDisc of the same split with more shares."""
-    rows = noise_family("corpus == 'COCO' and order == 3 and source == 'resample'")
-    rows = rows[(rows.length == "5") & (rows.split == 0)].set_index("pair")
-    for name, t in table("noise_plane.csv").groupby("pair"):
-        (u, v), *curve = t[["quality", "diversity"]].to_numpy()
-        x, y = np.transpose(curve)
-        gap = np.polyval(np.polyfit(y, x, 3), v) - u
-        yield from (gap / np.ptp(x), gap / rows.qdisc[name], gap / u)
-
-
 def bleu_prefers_noise():
     """Where it has seen the references; where not, it gains nothing."""
     seen = noise_family("pair == 'BS' and source != 'third part'")
@@ -366,15 +347,8 @@ OF_TABLE_2 = [
     ("N10.28", off_the_formula, -0.3, 0.3),
     ("N10.29", printed_in_halves_of_the_error, 0.7, 1.1),
     ("N10.50", lambda: np.transpose([*at_the_papers_size("CN")]), (0, 1), (1, INF)),
-    ("N10.50", lambda: splits("CN"), (3, 4, 4)),
     ("N10.51", lambda: np.min([*at_the_papers_size("BS")], axis=0), 1, 1.2),
     ("N10.30", bleu_prefers_noise, 0, INF),
-    (
-        "N10.56",
-        real_captions_in_the_plane,
-        (0.115, 0.95, 0.083, 0.035, 0.95, 0.0115),
-        (0.12, 1.05, 0.085, 0.037, 1.05, 0.0125),
-    ),
     ("N10.31", own_loss, 0.19, 0.21),
 ]
 
@@ -679,7 +653,7 @@ EVERY += OF_TABLE_2 + OF_SAMPLES + OF_OTHERS
     "E13.1", "E13.4", "E13.5", "N10.27", "N10.28", "N10.29", "N10.30", "N10.31",
     "N10.34", "N10.35", "N10.36", "N10.37", "N10.38", "N10.40", "N10.41", "N10.42",
     "N10.43", "N10.45", "N10.46", "N10.48", "N10.49", "N10.50", "N10.51",
-    "N10.52", "N10.53", "N10.54", "N10.55", "N10.56",
+    "N10.52", "N10.53", "N10.54", "N10.55",
     "N11.17", "N14.10", "N15.21", "N21.13", "N21.16",
     "N21.18", "N21.19", "N21.22", "N21.23", "N21.24",
     "N22.13", "N22.14", "N22.15", "N22.17", "N22.30", "N22.33", "N22.36", "N23.12",
