@@ -329,14 +329,6 @@ def at_the_papers_size(pair):
         yield [mean.loc[n].max() / theirs[f"{pair}-{n}"] for n in (2, 3, 4)]
 
 
-def splits(pair):
-    """At the paper's size, with QDisc, of orders 2 to 4."""
-    t = noise_family(
-        "corpus == 'reviews' and source == 'resample' and length == 'same'"
-    )
-    return t[t.pair == pair].groupby("order").size()[[2, 3, 4]]
-
-
 def bleu_prefers_noise():
     """Where it has seen the references; where not, it gains nothing."""
     seen = noise_family("pair == 'BS' and source != 'third part'")
@@ -355,7 +347,6 @@ OF_TABLE_2 = [
     ("N10.28", off_the_formula, -0.3, 0.3),
     ("N10.29", printed_in_halves_of_the_error, 0.7, 1.1),
     ("N10.50", lambda: np.transpose([*at_the_papers_size("CN")]), (0, 1), (1, INF)),
-    ("N10.50", lambda: splits("CN"), (3, 4, 4)),
     ("N10.51", lambda: np.min([*at_the_papers_size("BS")], axis=0), 1, 1.2),
     ("N10.30", bleu_prefers_noise, 0, INF),
     ("N10.31", own_loss, 0.19, 0.21),

@@ -64,6 +64,30 @@ def test_real_text_of_the_other_tables_has_more_in_common_the_larger_it_is():
     assert part < few[0] - 0.126
 
 
+def behind_noise(points):
+    """Real text behind a cubic through the noise, over its width and over quality."""
+    (u, v), *curve = points
+    x, y = np.transpose(curve)
+    return (np.polyval(np.polyfit(y, x, 3), v) - u) / [np.ptp(x), u]
+
+
+@pytest.mark.claim("N10.56")
+def test_real_text_is_closer_to_the_noise_in_cr_than_in_bleu():
+    """Captions in the table; anew on reviews, of which 8,000 a side are few."""
+    real = corpora.prepare(corpora.imdb(), min_count=50, rare="unk", seed=56)
+    source = real[np.random.default_rng(56).integers(8000, 16000, size=8000)]
+    family = corpora.noise_family(source, shares=(0, 0.2, 0.4, 0.6), length=5)
+    captions, reviews = [], []
+    for pair, t in table("noise_plane.csv").groupby("pair"):
+        captions.append(behind_noise(t[["quality", "diversity"]].to_numpy()))
+        u, v = load("make_table2").metrics(pair, real[8000:16000])(3)
+        points = [(u(x, None), v(x)) for x in (real[:8000], *family.corpora)]
+        reviews.append(behind_noise(points))
+    expected = [(0.117, 0.084), (0.036, 0.012)]
+    np.testing.assert_allclose(captions, expected, atol=5e-4)
+    assert reviews[0][1] > 3 * abs(reviews[1][1])
+
+
 TEXTS = st.lists(
     st.lists(st.sampled_from("abc"), min_size=2, max_size=5), min_size=1, max_size=6
 )

@@ -365,7 +365,6 @@ def is_three(candidates, references):
 # -- the family ----------------------------------------------------------------------
 
 
-@pytest.mark.claim("N10.18")
 @pytest.mark.parametrize("length", [3, None])
 def test_noise_replaces_a_share_of_the_sentences_and_those_of_a_smaller_one(length):
     rng = np.random.default_rng(0)
@@ -382,7 +381,6 @@ def test_noise_replaces_a_share_of_the_sentences_and_those_of_a_smaller_one(leng
     assert list(add_noise(corpus, 1.0, length=length, seed=1)) != everything
 
 
-@pytest.mark.claim("N10.18")
 def test_words_are_uniform_over_the_vocabulary():
     noise = add_noise(as_corpus(["a a a a b c d e"] * 4000), 1.0, length=5)
     counts = np.bincount(noise.tokens, minlength=5)
