@@ -258,7 +258,7 @@ class Autoencoder(Record):
     References:
         Cífka et al. 2018, section 4.
 
-    Claims: N23.4.
+    Claims: N23.22.
     """
 
     codes: Float[ArrayLike, "*models texts dim"]

@@ -56,7 +56,7 @@ def reconstruct(
     References:
         Cífka et al. 2018, section 5.2; Papineni et al. 2002; Lin 2004 (ROUGE).
 
-    Claims: N23.10.
+    Claims: N23.26.
 
     Example:
         >>> from lab.generators import circle_grid

@@ -58,7 +58,7 @@ def next_token(model, codes):
     return {prefix: rows[:, i] for i, prefix in enumerate(seen)}, rows[:, -1]
 
 
-@pytest.mark.claim("N23.4")
+@pytest.mark.claim("N23.22")
 @pytest.mark.parametrize("learned", [False, True])
 def test_a_text_has_its_mean_probability_over_many_codes(learned):
     model = draw(normal_grid(129) if learned else CIRCLE, learned_prior=learned)
@@ -317,7 +317,7 @@ def greedy_by_hand(model, code):
     return text
 
 
-@pytest.mark.claim("N23.10")
+@pytest.mark.claim("N23.26")
 def test_paired_scores_are_those_of_the_texts_decoded():
     found = gen.reconstruct(MODEL, LONG, P16, max_order=4)
     codes, texts = MODEL.text_codes(), LONG.tokens.tolist()
