@@ -431,7 +431,7 @@ class VendiPair:
     References:
         Friedman and Dieng 2023 for the diversity; the quality is ours.
 
-    Claims: N25.9, N25.10.
+    Claims: N25.10.
 
     Example:
         >>> import numpy as np
@@ -637,7 +637,7 @@ class PooledPair:
         Kuhn, Gal and Farquhar 2023 for semantic entropy; Li et al. 2020, section 5.2,
         for n-grams.
 
-    Claims: N2.8, N9.3, N9.5, N14.12, N25.16, N25.17.
+    Claims: N2.8, N9.3, N9.5, N14.12, N25.16.
 
     Example:
         >>> from qdtheory import LL_SE

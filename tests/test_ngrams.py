@@ -249,7 +249,7 @@ def assert_ties(pair, q, p):
     np.testing.assert_allclose([gain, rise], 0, atol=1e-14)
 
 
-@pytest.mark.claim("N25.17")
+@pytest.mark.claim("N25.16")
 def test_mass_moved_within_a_class_changes_nothing():
     p = draw(2, 7, 1.0)
     q = p + p[2] * (np.eye(7)[0] - np.eye(7)[2])

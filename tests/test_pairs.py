@@ -213,7 +213,7 @@ KERNEL = metrics.lcs_kernel(qd.TextSpace(2, 3))  # positive semidefinite
 VENDI = qd.VendiPair(KERNEL)
 
 
-@pytest.mark.claim("N25.9", "N25.10")
+@pytest.mark.claim("N25.10")
 def test_vendi_loses_the_quantum_relative_entropy_to_the_quality_of_its_slope():
     p, *models = np.random.default_rng(1).dirichlet(np.ones(8), 300)
     apart = np.asarray(VENDI.text_quality(p) + jax.grad(VENDI.diversity)(p))

@@ -56,8 +56,6 @@ def keeps_order_with_one_text(f: Expression) -> bool:
     share the rest, $-f'(x)$ may not exceed the least of $\sum_{i > 1} f'(Q_i) d_i^2$
     for $d_1 = -1$, which tends to $(f(x) - z)^2 / \psi(1 - x)$ as m grows.
 
-    Claims: N25.24.
-
     >>> keeps_order_with_one_text(Expression("1.8*x - x**2"))
     True
     >>> keeps_order_with_one_text(Expression("x - 3*x**4"))

@@ -30,8 +30,6 @@ def pairwise_rouge_l(candidates: Texts) -> float:
     References:
         Lin 2004; Crochemore et al. 2001 for the addition.
 
-    Claims: N25.14.
-
     Example:
         >>> round(pairwise_rouge_l(["a b c", "a c", "d"]), 6)
         0.266667

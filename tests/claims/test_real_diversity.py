@@ -5,15 +5,11 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import comb, prod
 
-import jax
 import numpy as np
 import prdc
 import pytest
 from lab import corpora, metrics
-from models import positive
-from referees.enumerated_bleu import listed_bleu, quality
 from scipy.optimize import minimize
-from scipy.spatial import cKDTree
 from scipy.special import rel_entr
 from scripts import script as load
 
@@ -24,15 +20,6 @@ def by_package(references, candidates, k):
     """Density and coverage of the package prdc."""
     found = prdc.compute_prdc(references, candidates, nearest_k=k)
     return found["density"], found["coverage"], found["recall"]
-
-
-def tilted(points, pilot, k, tilt, rng):
-    """Which points a tilt towards hubs keeps, by a tree."""
-    radii = cKDTree(pilot).query(pilot, k + 1)[0][:, k]
-    near = cKDTree(points).query_ball_point(pilot, radii)
-    count = np.bincount(np.concatenate(near).astype(int), minlength=len(points))
-    z = np.minimum((count - count.mean()) / count.std(), 1)
-    return rng.random(len(points)) < np.exp(tilt * (z - 1))
 
 
 # --- hubs ---------------------------------------------------------------------------
@@ -65,25 +52,6 @@ def test_real_against_real_over_all_splits_is_a_fraction(n, m, k):
     assert Fraction(int(covered), n * splits) == coverage
 
 
-@pytest.mark.slow
-@pytest.mark.claim("N25.27")
-def test_normal_features_gain_by_few_neighbours_in_many_dimensions_only():
-    """By prdc and a tree, 300 against 300."""
-    rng, gains = np.random.default_rng(27), []
-    for dimension, k in ((3, 1), (50, 1), (50, 20)):
-        found = []
-        for _ in range(12):
-            real, pilot = rng.normal(size=(2, 300, dimension))
-            others = rng.normal(size=(1500, dimension))
-            kept = others[tilted(others, pilot, k, 0.5, rng)][:300]
-            both = [by_package(real, x, k)[1] for x in (kept, others[-300:])]
-            found.append(both[0] - both[1])
-        gains.append((np.mean(found), np.std(found, ddof=1) / np.sqrt(12)))
-    (low, spread), (mean, error), (many, _) = gains
-    assert mean > max(4 * error, low + 4 * spread)
-    assert abs(many) < 1e-3
-
-
 # --- three kinds --------------------------------------------------------------------
 
 
@@ -114,20 +82,6 @@ def test_a_calibrated_precision_lets_the_number_of_texts_grow_as_a_fraction():
     q = [(1 - 3 * p[2]) * x + p[2] for x in p]
     assert sum(min(2 * a, b) for a, b in zip(p, q)) == 1
     assert sum(x**2 for x in q) < sum(x**2 for x in p)
-
-
-@pytest.mark.claim("N25.30")
-def test_drawn_steps_gain_in_both_slopes_unless_there_are_weights():
-    rng, unseen = np.random.default_rng(30), np.array([0, 0, 0, 1.0])  # of P
-    steps = rng.normal(size=(20_000, 4))
-    steps[:, 3] = abs(steps[:, 3])
-    steps[:, :3] -= steps.sum(axis=1, keepdims=True) / 3
-    for _ in range(30):
-        u, (a, b) = rng.normal(size=4), rng.exponential(size=2) + 0.2
-        off = abs(rng.normal())
-        for more, gains in ((-off, False), (off + 0.5, True)):
-            v = (1 - a * u + more * unseen) / b
-            assert (np.minimum(steps @ u, steps @ v).max() > 1e-9) == gains
 
 
 # --- backward BLEU ------------------------------------------------------------------
@@ -166,23 +120,6 @@ def test_a_sharper_model_gains_backward_where_no_token_is_above_one_over_m(m):
         step = 1e-5 * p * (np.log(p) - p @ np.log(p))
         assert p @ ((1 - p) ** m - (1 - p - step) ** m) > 0
         assert step @ (1 - (1 - p) ** 3) > 0
-
-
-@pytest.mark.claim("N25.33")
-@pytest.mark.parametrize("seed", range(2))
-def test_two_tokens_by_listing_all_references(seed):
-    """BLEU-2 with two references each, both ways, on the nine texts of two tokens."""
-    space, p = qd.TextSpace(vocab_size=3, lengths=2), positive(seed, 9)
-    table = listed_bleu(space, 2)
-    u = [quality(table, x, p) for x in np.eye(9)]
-    v = [slope_along(lambda q: quality(table, p, q), p, x - p) for x in np.eye(9)]
-    slopes = np.array(jax.grad(lambda q: qd.expected_bleu(space, p, q, 2, 2)[-1])(p))
-    assert v == pytest.approx(slopes - p @ slopes, abs=1e-8)
-    a, b = (x - p @ np.array(x) for x in (u, v))
-    a, b = (x / np.sqrt(p @ x**2) for x in (a, b))
-    q = p * (1 + 1e-4 * (a + b))
-    assert p @ (a * b) > 0.9
-    assert min(quality(table, q, p), quality(table, p, q)) > quality(table, p, p)
 
 
 @pytest.mark.claim("N25.34")

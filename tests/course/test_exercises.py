@@ -68,7 +68,6 @@ def temper_unordered(p, beta):
     return temper_tokens(p, beta)[[0, 2, 1, 3]]
 
 
-HALVES = [0.5, 0, 0.25, 0.25], [0, 0.5, 0.25, 0.25]
 # What a reader might type, and what is said, beside the mistakes of the table.
 SAID = [
     ("03.2", [0.2] * 5, "[0.2, 0.2, 0.2, 0.2, 0.2]: all are equal, which every pair"),
@@ -90,7 +89,6 @@ SAID = [
     ("14.3", [[1 / 8] * 8], "expected (p, q), each eight numbers of sum 1"),
     # What only looks right: the last one is an instance of statement D.
     ("01.2", {"aa": 0.2501, "ba": 0.25, "ab": 0.4999, "bb": 0}, ""),
-    ("25.3", (*HALVES, [0, 0.4, 1, 1]), ""),
     ("20.4", "D N20.7", ""),
 ]
 
@@ -123,7 +121,6 @@ RIGHT = [
     ("09.1", lambda p: (p + 1 / len(p))[:, None] / 2),
     ("09.2", pd.DataFrame(np.eye(8)[[2, 5]])),
     *(("07.2", (few, "aa", "bbbbb")) for few in ("aaaa", [*"aaaa"])),
-    *(("25.3", (*HALVES, classes)) for classes in ([1, 1, 2, 2], "aabb")),
 ]
 
 

@@ -14,7 +14,7 @@ SPACE = qd.TextSpace(2, 2)
 Q = np.array([0.4, 0.3, 0.2, 0.1])
 
 
-@pytest.mark.claim("N25.14", "N25.18")
+@pytest.mark.claim("N25.18")
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_expectations_are_those_of_the_exact_wing(m):
     """Exact means of metrics of m texts drawn from Q."""
@@ -39,7 +39,6 @@ def common(a, b):
     return best[-1, -1]
 
 
-@pytest.mark.claim("N25.14")
 @pytest.mark.parametrize("longest", [5, 64, 65])
 def test_subsequences_of_one_and_several_words_of_bits(longest):
     rng = np.random.default_rng(longest)

@@ -86,7 +86,7 @@ def vendi_score(
     References:
         Friedman and Dieng 2023, section 3.2; Pasarkar and Dieng 2024 for other orders.
 
-    Claims: N25.11, N25.12.
+    Claims: N25.11.
 
     Example:
         >>> round(vendi_score(np.eye(3)), 6), round(vendi_score(np.ones((3, 2))), 6)

@@ -69,7 +69,7 @@ def lcs_kernel(space: TextSpace) -> Float[np.ndarray, "texts texts"]:
     References:
         Lin 2004, section 3; the kernel view is ours.
 
-    Claims: N25.13, N25.14.
+    Claims: N25.13.
 
     Example:
         >>> lcs_kernel(TextSpace(vocab_size=2, lengths=2))[1].tolist()

@@ -212,7 +212,6 @@ def test_entropies_of_samples_are_biased_downwards(n):
     assert -1.6 / n < bias < -0.5 / n
 
 
-@pytest.mark.claim("N25.12")
 @pytest.mark.parametrize("order", [0.5, 1, 2, np.inf])
 def test_vendi_equals_the_eigenvalues_of_the_matrix_of_cosines(order):
     x = np.random.default_rng(0).normal(size=(40, 6)) + 0.7
