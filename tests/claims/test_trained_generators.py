@@ -93,21 +93,10 @@ def least_of_atoms(oracle, size):
     return best[size]
 
 
-@pytest.mark.claim("N22.21")
-def test_no_law_of_sixteen_atoms_is_nearer_than_a_seqgan():
-    least = np.array([least_of_atoms(oracle, 16) for oracle in range(100)])
-    seqgans = ["SeqGAN-reinforce", "SeqGAN-step", "SeqGAN-rollouts"]
-    assert (js()[seqgans].max(axis=1) < least).all()
-    atoms = frame("generators.csv").query("decoding == 'argmax'")
-    assert (atoms.groupby("oracle").js.min() >= least - 1e-6).all()
-    assert np.median(least) == pytest.approx(0.0545, abs=1e-4)
-
-
 @pytest.mark.slow
-@pytest.mark.claim("N22.22")
-def test_a_language_model_of_half_the_steps_is_nearer_and_most_gans_no_more():
-    """By a loop of Adam of its own, on oracles that the notebook does not train."""
-    early, late, adam, table = [], [], optax.adam(0.02), js(128).loc[30:]
+def test_the_language_models_of_the_table_are_what_a_loop_of_adam_gives():
+    """Of 600 steps, with an optimiser anew at the half."""
+    late, adam, listed = [], optax.adam(0.02), js(128).MLE.loc[90:]
 
     @jax.jit
     def after_300(model, seen):
@@ -119,35 +108,11 @@ def test_a_language_model_of_half_the_steps_is_nearer_and_most_gans_no_more():
 
         return jax.lax.fori_loop(0, 300, step, (model, adam.init(model)))[0]
 
-    for seed in table.index:
+    for seed in listed.index:
         p, seen, _ = shares(seed)
         half = after_300(lstm(1000 + seed), seen)
-        for found, model in ((early, half), (late, after_300(half, seen))):
-            found += apart(p, model)
-    np.testing.assert_allclose(late, table.pop("MLE"), atol=1e-3)
-    nearest = table.drop(columns="real data").min(axis=1)
-    early, late = np.array([early, late])
-    assert np.mean(early < late) > 0.85
-    assert np.mean(nearest < 0.95 * early) < 0.5 < np.mean(nearest < 0.95 * late)
-
-
-@pytest.mark.slow
-@pytest.mark.claim("N22.23")
-def test_a_lower_rate_keeps_a_leakgan_nearer():
-    """The variant that mixes the states, on other oracles than the notebook's."""
-
-    @partial(jax.jit, static_argnums=0)
-    def after_300(objective, model, p, rate):
-        settings = {"learning_rate": rate, "every": 300}
-        return gen.train(objective, model, SPACE, p, 300, **settings).model
-
-    for seed in (4, 8):
-        p, key = qd.oracle(SPACE, seed), jax.random.key(1000 + seed)
-        model = gen.LeakyLSTM.random(key, 4, "mixed", 4, 0.3)
-        ready = after_300(gen.MaximumLikelihood(), model, p, 0.02)
-        ends = [after_300(gen.LeakGAN(), ready, p, rate) for rate in (0.0002, 0.02)]
-        start, slow, fast = apart(p, ready, *ends)
-        assert start < slow < fast / 2
+        late += apart(p, after_300(half, seen))
+    np.testing.assert_allclose(late, listed, atol=1e-3)
 
 
 # --- tuned_generators.csv -----------------------------------------------------------

@@ -56,7 +56,7 @@ Shares: TypeAlias = Array | None
 class MaximumLikelihood(Objective):
     r"""Ascends $\sum_x P(x) \log Q(x)$.
 
-    Claims: N22.1, N22.3, N22.10.
+    Claims: N22.1, N22.3.
 
     Example:
         >>> from lab.generators import LogitTable
@@ -117,7 +117,7 @@ class SeqGAN(Adversarial):
     References:
         Yu et al. 2017; Semeniuta et al. 2018, section 3.2.
 
-    Claims: N22.1, N22.2, N22.3, N22.9, N22.10.
+    Claims: N22.1, N22.2, N22.3, N22.9.
     """
 
     discriminator: Discriminator = OPTIMAL
@@ -203,7 +203,7 @@ class MaliGAN(Adversarial):
     References:
         Che et al. 2017.
 
-    Claims: N22.1, N22.4, N22.5.
+    Claims: N22.1, N22.5.
     """
 
     batch_size: int | None = None
@@ -250,7 +250,7 @@ class RankGAN(Adversarial):
         Lin et al. 2017; Hunter 2004, *MM algorithms for generalized Bradley-Terry
         models*.
 
-    Claims: N22.5, N22.6.
+    Claims: N22.5.
     """
 
     bound: float | None = None
@@ -470,7 +470,7 @@ class Sampled:
         TypeError: the objective is none.
         ValueError: `batch_size` is below 1.
 
-    Claims: N22.7, N22.19, N22.20.
+    Claims: N22.20.
 
     Example:
         >>> from lab.generators import LogitTable
@@ -530,8 +530,6 @@ def expected_share(weights: PerText, q: PerText, num_rivals: int) -> TextArray:
 
     Raises:
         ValueError: `q` is not a distribution, or a weight or the number is negative.
-
-    Claims: N22.4.
 
     Example:
         >>> expected_share(jnp.array([2.0, 1.0]), jnp.array([0.5, 0.5]), 1).round(12)

@@ -130,7 +130,6 @@ def test_roll_outs_lag_behind():
 # --- Batches --------------------------------------------------------------------------
 
 
-@pytest.mark.claim("N22.4")
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_the_integral_is_the_sum_over_all_batches(m):
     q = RNG.dirichlet(np.ones(4))
@@ -162,7 +161,6 @@ def test_rankgan_is_maligan_in_batches(rivals):
     assert_allclose((rivals + 1) * step(ranked), step(weighted), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.claim("N22.6")
 @pytest.mark.parametrize("bound", [0.1, 0.5])
 def test_the_bounded_ranker_is_the_best_in_its_box(bound):
     pairs, p = P[:, None] * Q, jnp.asarray(P)
@@ -187,7 +185,6 @@ def leaky(variant, seed=0):
     return gen.LeakyLSTM.random(jax.random.key(seed), 2, variant, size=3, sigma=0.7)
 
 
-@pytest.mark.claim("N22.7")
 @pytest.mark.parametrize(
     ("objective", "m", "exact"),
     [(x, 2, x) for x in (*SEQGANS, CoT(), gen.WGAN("prefix"))]
@@ -212,7 +209,6 @@ VAE = gen.Autoencoder.random(jax.random.key(1), SPACE, gen.circle_grid(32), 0.5)
 ATOMS = gen.AtomTable(jnp.asarray(RNG.normal(size=(4, 3, 2))))
 
 
-@pytest.mark.claim("N22.19")
 @pytest.mark.parametrize(
     ("objective", "model", "linear"),
     [
@@ -256,7 +252,6 @@ def test_a_discriminator_of_ngrams_is_blind_to_more(kind):
     assert_allclose(flat(objective.ascent(state, model, space, p)[0]), 0, atol=1e-14)
 
 
-@pytest.mark.claim("N22.10")
 def test_the_training_set_is_what_is_learned():
     seen, table = np.array([3, 0, 1, 2, 0, 0, 1, 1]) / 8, gen.LogitTable(np.log(Q))
     for objective in (gen.MaximumLikelihood(), SeqGAN(), MaliGAN(2), RankGAN(), CoT()):
