@@ -149,7 +149,7 @@ def slides(path: Path) -> list[Slide]:
     if first is None:
         first = Slide(heading, [to_html(opening(path))])
         cover = lecture_figures.covers().get(path.stem)
-        first.parts += [picture(cover)] if cover else []
+        first.parts += [picture(replace(cover, caption=""))] if cover else []
     deck = [first]
     for place, cell in enumerate(cells[1:], start=1):
         if cell["cell_type"] == "markdown":

@@ -66,14 +66,15 @@ def draw(ax, pair, p, curve, reach, words, title, sides):
 def main():
     """Compute, draw, write."""
     jax.config.update("jax_enable_x64", True)
-    with plt.rc_context(STYLE):
+    drawn = [*planes()]
+    with plt.style.context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(7.5, 3.2), layout="constrained")
-        for ax, plane in zip(axes, planes(), strict=True):
+        for ax, plane in zip(axes, drawn, strict=True):
             draw(ax, *plane)
         figure.savefig(STATIC / "frontier.svg", metadata={"Date": None})
-        plt.rcParams |= {"font.size": 9, "axes.titlesize": 10.5}
+        plt.style.use({"font.size": 9, "axes.titlesize": 10.5})
         card = plt.figure(figsize=(6, 3.15))
-        draw(card.add_axes((0.535, 0.17, 0.44, 0.64)), *plane)
+        draw(card.add_axes((0.535, 0.17, 0.44, 0.64)), *drawn[1])
         said = "Can a model beat\nthe real distribution?"
         card.text(0.05, 0.55, said, size=16.5, family="serif")
         said = "Quality and diversity of generated\ntext, computed exactly"

@@ -54,13 +54,11 @@ class Figure:
     def size(self) -> tuple[int, int]:
         """Width and height in the pixels of a screen."""
         if self.kind == "image/png":
-            sides = self.picture[16:20], self.picture[20:24]
-            return tuple(int.from_bytes(side, "big") for side in sides)
-        (head,) = re.findall(rb"<svg[^>]*>", self.picture)
-        sides = (
-            re.search(rb'\s%s="([\d.]+)pt"' % x, head) for x in (b"width", b"height")
-        )
-        return tuple(round(float(side[1]) * 4 / 3) for side in sides)
+            png = self.picture
+            return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+        found = re.findall(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.picture)
+        width, height = (float(points) * 4 / 3 for points in found[0])
+        return round(width), round(height)
 
     @property
     def letters(self) -> float:
