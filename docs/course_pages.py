@@ -166,12 +166,19 @@ def slides(path: Path) -> list[Slide]:
     return deck
 
 
+def say(path: Path) -> str:
+    """What the page on teaching has to say of a lecture, the last cell of its row."""
+    text = (ROOT / "docs/teaching.md").read_text("utf-8").partition("# Each lecture")[2]
+    found = re.search(rf"/{path.name}\).*\| (.+) \|$", text, re.MULTILINE)
+    return to_html(found[1], "docs") if found else ""
+
+
 def deck_page(path: Path) -> str:
     """The slides of a lecture as one page."""
     title, deck = title_of(path), slides(path)
     inline = MARKDOWN.renderInline
     values = {"title": title, "deck": deck, "to_html": to_html, "inline": inline}
-    return rendered("sheet.html", **values, name=path.stem)
+    return rendered("sheet.html", **values, name=path.stem, say=say(path))
 
 
 # --- handouts -----------------------------------------------------------------
