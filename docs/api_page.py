@@ -85,14 +85,16 @@ def typed(module, shown):
     return shown
 
 
-def summary(value):
-    """The first line of a docstring, as Markdown that a table can hold."""
-    parts = re.split(r"(\$[^$]+\$)", (inspect.getdoc(value) or "").split("\n\n")[0])
-    said = (
-        part.replace("|", r"\vert " if part.startswith("$") else "\\|")
-        for part in parts
-    )
-    return " ".join("".join(said).split())
+def described(value):
+    """The first line of a docstring, as Markdown for a table; of a constant itself."""
+    if not (inspect.isroutine(value) or inspect.isclass(value)):
+        return f"`{value!r}`" if len(repr(value)) < 60 else ""
+    line = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+
+    def without_bar(match):  # it would end the cell
+        return match[1].replace("|", r"\vert ") if match[1] else r"\|"
+
+    return re.sub(r"(\$[^$]+\$)|\|", without_bar, line)
 
 
 def table(module):
@@ -100,18 +102,10 @@ def table(module):
     home = importlib.import_module(module)
     rows = [
         f"| {{py:obj}}`{typed(module, shown)} <{module}.{name}>` "
-        f"| {described(home, name)} |"
+        f"| {described(getattr(home, name))} |"
         for name, shown in public()[module].items()
     ]
     return "\n".join(["| As typed | What it is |", "|---|---|", *rows])
-
-
-def described(home, name):
-    """What a name stands for; of a constant its class says nothing."""
-    value = getattr(home, name)
-    if inspect.isroutine(value) or inspect.isclass(value):
-        return summary(value)
-    return f"`{value!r}`" if len(repr(value)) < 60 else ""
 
 
 def write_pages(app):
@@ -128,20 +122,17 @@ def write_pages(app):
         (PAGES / f"{module}.md").write_text(page, encoding="utf-8")
 
 
-def list_names(app, document, source):
-    """Put the table of all names, module by module, into the page that asks for it."""
-    if document != "docs/api":
-        return
+def texts():
+    """The table of all names, module by module."""
     parts = []
     for module in in_order():
         page = f"[{module.replace('qdtheory', 'qd', 1)}](generated/{module}.md)"
         parts.append(f"## {page}\n\n`{import_line(module)}`\n\n{table(module)}\n")
     entries = "\n".join(f"generated/{module}" for module in in_order())
     tree = f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
-    source[0] = source[0].replace("<!-- names -->", "\n".join([*parts, tree]))
+    return {"names": "\n".join([*parts, tree])}
 
 
 def setup(app):
     app.connect("builder-inited", write_pages)
-    app.connect("source-read", list_names)
     return {"parallel_read_safe": True}

@@ -12,7 +12,6 @@ import textwrap
 
 from coverage_page import claims
 from docutils import nodes
-from notebook_cells import lecture
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -84,12 +83,6 @@ def is_markdown(node):
     return isinstance(node, nodes.container) and node.get("mime_type") == MARKDOWN
 
 
-def note_claims(app, document):
-    """Have a page read anew when a notebook whose claims it mentions has changed."""
-    for claim in set(mentioned(document.astext())) & set(claims()):
-        app.env.note_dependency(str(lecture(claims()[claim][0])))
-
-
 # --- links --------------------------------------------------------------------
 
 
@@ -141,6 +134,5 @@ class LinkClaims(SphinxPostTransform):
 
 def setup(app):
     app.connect("doctree-read", set_anchors)
-    app.connect("doctree-read", note_claims)
     app.add_post_transform(LinkClaims)
     return {"parallel_read_safe": True}

@@ -17,24 +17,20 @@ project = "qdtheory"
 author = "The qdtheory authors"
 copyright = author
 extensions = [
-    "address",
     "api_page",
     "claim_links",
     "course_pages",
-    "coverage_page",
     "downloads",
-    "folded",
-    "folded_code",
+    "folds",
     "lecture_figures",
+    "lecture_page",
     "light_pages",
-    "metrics_page",
+    "made_pages",
     "theorem_boxes",
-    "theorem_graph",
     "myst_nb",
     "page_head",
     "parts_page",
     "search_page",
-    "solutions_page",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
@@ -73,9 +69,9 @@ html_show_copyright = False
 html_copy_source = False  # archives hold the notebooks
 html_theme_options = {
     "logo": {"text": project},
-    "use_download_button": True,
+    "use_download_button": False,  # the head of a lecture links its archive
     "extra_footer": address.LICENCES,
-}
+} | address.buttons(address.REPOSITORY)
 html_context = {"default_mode": "auto"}  # else the theme's script logs an error
 # A summary is fetched from the page, which a browser refuses to pages on the disk:
 # search_page.py brings the pages' texts in a script.

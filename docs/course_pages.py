@@ -18,8 +18,6 @@ import html
 import importlib.util
 import posixpath
 import re
-import shutil
-import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,52 +29,16 @@ from downloads import install, wheel
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from notebook_cells import cells_of, joined, lectures, source_of, tags_of
+from templates import rendered
+from theorem_graph import quoted
 
 ROOT = Path(__file__).parents[1]
 STATIC = ROOT / "docs/static"
-TEACHING = ROOT / "docs/teaching.md"
+
+LETTERS = 18  # pixels, the smallest letters of a slide's figures
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 MARKDOWN.use(dollarmath_plugin, renderer=lambda tex, options: formula(tex, options))
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="stylesheet" href="../_static/{style}.css">
-<link rel="stylesheet" href="../_static/scrolls.css">
-<script defer src="../_static/scrolls.js"></script>
-<script defer src="../_static/tex-svg-full.js"></script>
-{script}</head>
-<body>
-{body}
-</body>
-</html>
-"""
-CLASS_README = """\
-WHAT QUALITY AND DIVERSITY SAY ABOUT A TEXT GENERATOR
-
-notebooks/  the lectures. Begin with 00b, then 00 to 09; a lecture whose
-            number has a letter is a detour, 10 and later ones are research.
-            Each says at the top how long it takes and what to read before.
-handouts/   a lecture on two pages to print, with its exercises; the exam.
-
-Install
-{install}
-Work
-  Run a lecture from its first cell. Each claim is a sentence with its number,
-  T2.1 or N8.11: change a number in its cell and run it again. If the claim no
-  longer holds, the cell stops.
-  The exercises are at the end. Write an answer in place of None and run the
-  cell below: it says "right", or what is wrong. A formula may be written as
-  text, "x log x", or as a function, a number as 1/3 or .3333.
-  Save the notebook with its output, and hand in the file as it is.
-
-Text and figures may be used under CC BY 4.0, the code under its licence.
-"""
-DECK_SCRIPT = '<script defer src="../_static/slides.js"></script>\n'
 
 
 @dataclass
@@ -92,11 +54,6 @@ def formula(tex: str, options: dict) -> str:
     """A formula between the delimiters that MathJax looks for."""
     begin, end = (r"\[", r"\]") if options.get("display_mode") else (r"\(", r"\)")
     return f"{begin}{html.escape(tex)}{end}"
-
-
-def page(title: str, body: str, style: str = "handout", script: str = "") -> str:
-    """A page of its own."""
-    return PAGE.format(title=html.escape(title), style=style, script=script, body=body)
 
 
 def to_html(markdown: str, folder: str = "notebooks") -> str:
@@ -142,8 +99,9 @@ def picture_file(figure: lecture_figures.Figure) -> tuple[str, bytes]:
 def picture(figure: lecture_figures.Figure) -> str:
     """A figure with its caption."""
     address = f"../{picture_file(figure)[0]}"
-    image = f'<img alt="{html.escape(figure.alt)}" src="{address}">'
-    image = f'<a href="{address}">{image}</a>'
+    least = figure.size[1] * LETTERS / figure.letters  # its height on a slide
+    alt = f'alt="{html.escape(figure.alt)}" style="--least: {least:.0f}px"'
+    image = f'<a href="{address}"><img {alt} src="{address}"></a>'
     caption = f"<figcaption>{to_html(figure.caption)}</figcaption>"
     return f"<figure>{image}{caption if figure.caption else ''}</figure>"
 
@@ -191,7 +149,7 @@ def slides(path: Path) -> list[Slide]:
     if first is None:
         first = Slide(heading, [to_html(opening(path))])
         cover = lecture_figures.covers().get(path.stem)
-        first.parts += [picture(cover)] if cover else []
+        first.parts += [picture(replace(cover, caption=""))] if cover else []
     deck = [first]
     for place, cell in enumerate(cells[1:], start=1):
         if cell["cell_type"] == "markdown":
@@ -208,65 +166,28 @@ def slides(path: Path) -> list[Slide]:
     return deck
 
 
-def notes(path: Path) -> list[str]:
-    """The rows of the page on teaching that link a lecture, as HTML."""
-    found, columns, heading = [], [], ""
-    for line in TEACHING.read_text(encoding="utf-8").splitlines():
-        facts = [fact.strip() for fact in line.strip("|").split(" | ")]
-        if line.startswith("## "):
-            heading = line[3:]
-        elif not line.startswith("|"):
-            columns = []
-        elif not columns:
-            columns = facts
-        elif f"/{path.name})" in line:
-            told = zip(columns, facts, strict=True)
-            said = "\n".join(f"* {column}: {fact}" for column, fact in told)
-            found.append(to_html(f"**{heading}**\n\n{said}", "docs"))
-    return found
+def say(path: Path) -> str:
+    """What the page on teaching has to say of a lecture, the last cell of its row."""
+    text = (ROOT / "docs/teaching.md").read_text("utf-8").partition("# Each lecture")[2]
+    found = re.search(rf"/{path.name}\).*\| (.+) \|$", text, re.MULTILINE)
+    return to_html(found[1], "docs") if found else ""
 
 
 def deck_page(path: Path) -> str:
     """The slides of a lecture as one page."""
-    deck = slides(path)
-    sections = "\n".join(
-        f'<section class="slide{" own" if slide.notes else ""}" '
-        f'id="slide-{number}" aria-label="Slide {number}">'
-        f"<h{min(number, 2)}>{to_html(slide.title)[3:-5]}</h{min(number, 2)}>"
-        f"{''.join(slide.parts)}<p class='place'>{number} / {len(deck)}</p></section>"
-        for number, slide in enumerate(deck, start=1)
-    )
-    told = "".join(
-        f'<li value="{number}">{to_html(slide.notes)}</li>'
-        for number, slide in enumerate(deck, start=1)
-        if slide.notes
-    )
-    said = f"<ol>{told}</ol>" if told else ""
-    said += "".join(notes(path))
-    aside = (
-        f'<aside id="notes"><details><summary>Speaker&rsquo;s notes</summary>{said}'
-        f"<p>Keys: arrows or space turn pages, n shows the notes, w shows them in a "
-        f"window of their own; print the slides to have all on a sheet. "
-        f'<a href="../notebooks/{path.stem}.html">The lecture</a></p>'
-        f"</details></aside>"
-    )
-    body = f"<main>{sections}</main>{aside}"
-    return page(title_of(path), body, "slides", DECK_SCRIPT)
+    title, deck = title_of(path), slides(path)
+    inline = MARKDOWN.renderInline
+    values = {"title": title, "deck": deck, "to_html": to_html, "inline": inline}
+    return rendered("sheet.html", **values, name=path.stem, say=say(path))
 
 
 # --- handouts -----------------------------------------------------------------
 
 
-def statements(path: Path) -> list[str]:
-    """The definitions and theorems of a lecture: its quoted blocks that name one."""
-    quoted = re.compile(r"(?:^> .*\n?|^>\n?)+", re.MULTILINE)
-    return [
-        block
-        for cell in cells_of(path)
-        if cell["cell_type"] == "markdown"
-        for block in map(str.strip, quoted.findall(source_of(cell)))
-        if block.startswith("> **")
-    ]
+def statements(path: Path) -> str:
+    """The definitions and theorems of a lecture, each a quotation."""
+    quotations = (words for _, words, _ in quoted(path.stem))
+    return "\n\n".join("> " + "\n> ".join(words) for words in quotations)
 
 
 def exercises(path: Path) -> str:
@@ -277,56 +198,40 @@ def exercises(path: Path) -> str:
 
 def handout_page(path: Path) -> str:
     """Two pages to print, without figures but the cover and without proofs."""
+    title, cells = title_of(path), cells_of(path)
     cover = lecture_figures.covers().get(path.stem)
-    parts = [f"<h1>{html.escape(title_of(path))}</h1>"]
-    parts.append(to_html(opening(path)))
-    if cover:
-        parts.append(picture(cover))
+    parts = [f"# {title}", opening(path), picture(cover) if cover else ""]
     for heading, text in (
-        ("What is claimed", section(cells_of(path), "What is claimed")),
-        ("Definitions and theorems", "\n\n".join(statements(path))),
-        ("What to remember", section(cells_of(path), "What to remember")),
+        ("What is claimed", section(cells, "What is claimed")),
+        ("Definitions and theorems", statements(path)),
+        ("What to remember", section(cells, "What to remember")),
         ("Exercises", exercises(path)),
     ):
-        if text:
-            parts += [f"<h2>{heading}</h2>", to_html(text)]
-    return page(title_of(path), f"<main>{''.join(parts)}</main>")
+        parts += [f"## {heading}", text] if text else []
+    return rendered("sheet.html", title=title, body=to_html("\n\n".join(parts)))
 
 
 # --- the site -----------------------------------------------------------------
 
 
-def index_page(folder: str, name: str) -> str:
+def index_page(name: str) -> str:
     """A list of all decks or handouts."""
-    entries = "".join(
-        f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>'
-        for path in lectures()
-    )
-    up = '<p><a href="../docs/teaching.html">Teaching</a></p>'
-    return page(name, f"<main><h1>{name}</h1>{up}<ul>{entries}</ul></main>")
-
-
-def write_pages(folder: Path) -> None:
-    """Write decks and handouts into a folder's `slides` and `handouts`."""
-    for name, written in (("slides", deck_page), ("handouts", handout_page)):
-        target = folder / name
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir()
-        index = index_page(name, name.capitalize())
-        (target / "index.html").write_text(index, encoding="utf-8")
-        for path in lectures():
-            (target / f"{path.stem}.html").write_text(written(path), encoding="utf-8")
-    (folder / "_images").mkdir(exist_ok=True)
-    for figure in (f for path in lectures() for f in lecture_figures.figures(path)):
-        name, content = picture_file(figure)
-        if not (folder / name).exists():  # the lecture's page has it already
-            (folder / name).write_bytes(content)
+    entries = (f"* [{title_of(path)}]({path.stem}.html)" for path in lectures())
+    up = "[Teaching](../docs/teaching.html)"
+    body = to_html("\n".join([f"# {name}", "", up, "", *entries]))
+    return rendered("sheet.html", title=name, body=body)
 
 
 def write_course(app, error):
     """Write decks and handouts beside the site's pages."""
-    if not error and app.builder.format == "html":
-        write_pages(Path(app.outdir))
+    if error or app.builder.format != "html":
+        return
+    for name, written in (("slides", deck_page), ("handouts", handout_page)):
+        folder = Path(app.outdir, name)
+        folder.mkdir(exist_ok=True)
+        texts = {path.stem: written(path) for path in lectures()}
+        for stem, text in (texts | {"index": index_page(name.capitalize())}).items():
+            (folder / f"{stem}.html").write_text(text, encoding="utf-8")
 
 
 def link_course(app, document, source):
@@ -356,13 +261,13 @@ def setup(app):
 def exam_page() -> str:
     """The exam as a page to print, without its key."""
     text = (ROOT / "docs/exam.md").read_text(encoding="utf-8")
-    return page("Exam", f"<main>{to_html(text, 'docs')}</main>")
+    return rendered("sheet.html", title="Exam", body=to_html(text, "docs"))
 
 
 def class_files() -> Iterator[tuple[str, bytes]]:
     """What a class gets, each file's place and content; no solution and no key."""
-    packages = textwrap.indent(install(lectures(), "notebooks").decode(), "  ")
-    yield "README.txt", CLASS_README.format(install=packages).encode()
+    packages = install(lectures(), "notebooks").decode()
+    yield "README.txt", rendered("class.txt", install=packages).encode()
     if not RELEASED:
         yield WHEEL, wheel()
     beside = [*ROOT.glob("notebooks/data/*.*"), *ROOT.glob("notebooks/lab/**/*.py*")]

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from folds import fold
 from notebook_cells import NOTEBOOKS, cells_of, joined, lectures
 
 DOCS = Path(__file__).parent
@@ -158,11 +159,6 @@ def table(header, widths, cells, kind="stacked"):
     return "\n".join([*lines, "```"])
 
 
-def fold(title, text):
-    """A table that a reader opens."""
-    return f"````{{folded}} {title}\n{text}\n````"
-
-
 def paper_tables(items):
     """A paper's items, and under a fold what was measured for each."""
     head = "Section, figure or table", "What it says", "Lecture: claims", "Here"
@@ -193,19 +189,9 @@ def totals(items):
     return table(head, "25 15 15 15 15 15", cells, "numbers")
 
 
-def fill(app, document, source):
-    """Put the tables where your_paper.md has comments with their names."""
-    if document == "docs/your_paper":
-        items = rows(ITEMS)
-        by = {p: [r for r in items if r["paper"] == p] for p in (*PAPERS, BEYOND)}
-        made = {"totals": totals(items), BEYOND: beyond_table(by.pop(BEYOND))}
-        for name, text in (made | {p: paper_tables(x) for p, x in by.items()}).items():
-            source[0] = source[0].replace(f"<!-- {name} -->", text)
-        for path in (ITEMS, PUBLISHED, *lectures()):
-            app.env.note_dependency(path)
-
-
-def setup(app):
-    app.setup_extension("folded")
-    app.connect("source-read", fill)
-    return {"parallel_read_safe": True}
+def texts():
+    """The tables by the names of their comments in your_paper.md."""
+    items = rows(ITEMS)
+    by = {p: [r for r in items if r["paper"] == p] for p in (*PAPERS, BEYOND)}
+    made = {"totals": totals(items), BEYOND: beyond_table(by.pop(BEYOND))}
+    return made | {paper: paper_tables(found) for paper, found in by.items()}

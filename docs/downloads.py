@@ -1,11 +1,10 @@
 """Notebooks to download that run alone: each with its tables, as one archive.
 
-A page's download button gives `downloads/NAME.zip`: the notebook, the tables and
-modules of `notebooks/data` that its cells name, those of `notebooks/lab` that its run
-read, and a file that says what to install:
-JupyterLab, the package with its figures, and what the page says that it **Needs**.
-Until a package index has the package, its wheel lies beside the archives, and each page
-links both.
+A lecture's page links `downloads/NAME.zip`: the notebook, the tables and modules of
+`notebooks/data` and `notebooks/lab` that its run read, and a file that says what to
+install: JupyterLab, the package with its figures, and what the page says that it
+**Needs**. Until a package index has the package, its wheel lies
+beside the archives.
 """
 
 import json
@@ -35,25 +34,15 @@ INSTALL = """\
 """
 
 
-def tables(notebook: Path) -> list[Path]:
-    """Files of the folder data that the cells of a notebook read."""
-    code = "\n".join(
-        source_of(c) for c in cells_of(notebook) if c["cell_type"] == "code"
-    )
-    modules = re.findall(r"^from data\.(\w+) import", code, re.MULTILINE)
-    names = re.findall(r"""["'](?:data/)?([\w.-]+\.csv)["']""", code)
-    wanted = [f"{module}.py" for module in modules] + names
-    return [NOTEBOOKS / "data" / name for name in dict.fromkeys(wanted)]
-
-
-def lab(notebook: Path) -> list[Path]:
-    """Files of the lab that a run of the notebook read, by its record."""
+def beside(notebook: Path) -> list[Path]:
+    """Files of the folders data and lab that a run of the notebook read."""
     record = NOTEBOOKS / f"records/{notebook.stem}.json"
-    read = [ROOT / name for name in json.loads(record.read_text("utf-8"))["read"]]
-    modules = [path for path in read if path.is_relative_to(NOTEBOOKS / "lab")]
+    folders = ("notebooks/data/", "notebooks/lab/")
+    names = json.loads(record.read_text("utf-8"))["read"]
+    read = [ROOT / name for name in names if name.startswith(folders)]
     # A face names its modules in a stub, which a record leaves out.
-    stubs = [path.with_suffix(".pyi") for path in modules]
-    return [*modules, *(path for path in stubs if path.exists())]
+    stubs = [path.with_suffix(".pyi") for path in read]
+    return [*read, *(path for path in stubs if path.exists())]
 
 
 def needs(notebook: Path) -> tuple[set[str], set[str]]:
@@ -83,7 +72,7 @@ def pack(notebook: Path, target: Path) -> None:
     """Write a notebook and what it reads into one archive."""
     name = notebook.stem
     contents = {f"{name}/{notebook.name}": notebook.read_bytes()}
-    for path in (*tables(notebook), *lab(notebook)):
+    for path in beside(notebook):
         contents[f"{name}/{path.relative_to(NOTEBOOKS)}"] = path.read_bytes()
     where = "" if RELEASED else BESIDE
     contents[f"{name}/README.txt"] = install([notebook], notebook.name, where)
@@ -115,50 +104,6 @@ def write_archives(app, error):
         pack(notebook, folder / f"{notebook.stem}.zip")
 
 
-def link_archive(app, document, source):
-    """Link the archive, and the package, where a lecture says what it needs.
-
-    They are no files of the repository, so the notebook itself cannot.
-    """
-    folder, _, name = document.rpartition("/")
-    if folder != "notebooks":
-        return
-    link = f'<a href="../downloads/{name}.zip">the notebook with its tables</a>'
-    if not RELEASED:
-        link += f' and <a href="../downloads/{WHEEL}">the package</a>'
-    book = json.loads(source[0])
-    for cell in book["cells"][:4]:
-        said = rf"\g<0> · **To run it alone** {link}"
-        cell["source"] = NEEDS.sub(said, source_of(cell))
-    source[0] = json.dumps(book)
-
-
-def offer_archive(app, page, template, context, doctree):
-    """Let a lecture's download button give the archive, in place of its source."""
-    folder, _, name = page.rpartition("/")
-    for group in context.get("header_buttons", []):
-        if group.get("label") != "download-buttons":
-            continue
-        group["buttons"] = [
-            button
-            for button in group["buttons"]
-            if "_sources/" not in button.get("url", "")
-        ]
-        if folder == "notebooks":
-            button = {
-                "type": "link",
-                "url": context["pathto"](f"downloads/{name}.zip", 1),
-                "text": ".zip",
-                "icon": "fas fa-file-zipper",
-                "tooltip": "Download the notebook with its tables",
-                "label": "download-archive-button",
-            }
-            group["buttons"].insert(0, button)
-
-
 def setup(app):
-    app.connect("source-read", link_archive)
     app.connect("build-finished", write_archives)
-    # After the theme, which makes the buttons at 501.
-    app.connect("html-page-context", offer_archive, priority=600)
     return {"parallel_read_safe": True}

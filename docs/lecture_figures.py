@@ -51,12 +51,22 @@ class Figure:
         return f"figure-{self.number.replace('.', '-')}"
 
     @property
-    def width(self) -> int:
-        """Width in the pixels of a screen, 0 if the picture does not say."""
+    def size(self) -> tuple[int, int]:
+        """Width and height in the pixels of a screen."""
         if self.kind == "image/png":
-            return int.from_bytes(self.picture[16:20], "big")
-        found = re.search(rb'<svg[^>]*\swidth="([\d.]+)(pt)?"', self.picture)
-        return round(float(found[1]) * (4 / 3 if found[2] else 1)) if found else 0
+            png = self.picture
+            return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+        found = re.findall(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.picture)
+        width, height = (float(points) * 4 / 3 for points in found[0])
+        return round(width), round(height)
+
+    @property
+    def letters(self) -> float:
+        """Size of the smallest letters in pixels, but for indices and exponents."""
+        if self.kind == "image/png":
+            return 10 * 100 / 72  # those of a legend, at 100 pixels an inch
+        found = re.findall(rb"font(?:-size)?: (?:\w+ )*([\d.]+)px", self.picture)
+        return min(size for size in map(float, found) if size > 8) * 4 / 3
 
 
 def lecture_number(name: str) -> str:
@@ -144,14 +154,14 @@ def set_figure(figure, output, caption):
     if caption:
         caption.parent.remove(caption)
         legend += [nodes.Text(" "), *caption.children]
-    classes = ["lecture-figure", *["narrow"] * (figure.width <= ONE_PANEL)]
+    width, _ = figure.size
+    classes = ["lecture-figure", *["narrow"] * (width <= ONE_PANEL)]
     framed = nodes.figure("", ids=[figure.anchor], classes=classes)
     output.replace_self(framed)
     framed += [output, legend]
     for image in output.findall(nodes.image):
         image["alt"] = figure.alt or legend.astext()
-        if figure.width:
-            image["width"] = f"{figure.width}px"  # with it, Sphinx links the picture
+        image["width"] = f"{width}px"  # with it, Sphinx links the picture
 
 
 def sections_before(figure):

@@ -1,10 +1,9 @@
 """Leave out of the site what no reader sees.
 
 Names, brackets and spaces in code have the colour of text, so they need no element of
-their own: these were a sixth of all pages. Nor does a page show how its source is
-indented. A picture that stands on two pages is one file. The theme brings two thousand
-icons, of which the pages show some twenty, maps for debugging its scripts, and words in
-other languages.
+their own: these were a sixth of all pages. The theme brings two thousand icons, of
+which the pages show some twenty, maps for debugging its scripts, and words in other
+languages.
 """
 
 import re
@@ -22,11 +21,6 @@ ICON = re.compile(
     r'"?([a-z0-9-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",'
     r'(?:"[^"]*"|\[(?:"[^"]*",?)+\])\],?'
 )
-
-
-# Where a page shows its spaces, or a script reads them.
-SPACED = "(?:pre|script|style|textarea)"
-KEPT = re.compile(rf"(<{SPACED}\b.*?</{SPACED}>)", re.DOTALL)
 
 
 class PlainFormatter(HtmlFormatter):
@@ -51,37 +45,10 @@ def without_others(script, names):
     return ICON.sub(kept, script)
 
 
-def without_indentation(page):
-    """A page without the spaces that its source begins and ends lines with."""
-    parts = KEPT.split(page)
-    parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-    return "".join(parts)
-
-
-def equal_pictures(folder):
-    """Names of pictures that are there under another name too, and that name."""
-    names, twins = {}, {}
-    # Those that MyST-NB names by their content come last, and stay.
-    for path in sorted(folder.iterdir(), key=lambda path: len(path.stem)):
-        content = path.read_bytes().rstrip()  # MyST-NB ends an SVG without a newline
-        if content in names:
-            twins[names[content]] = path.name
-        names[content] = path.name
-    return twins
-
-
 def prune(app, exception):
-    """Remove what only the theme's authors, or other sites, need, and second copies."""
+    """Remove what only the theme's authors, or other sites, need."""
     if exception or app.builder.format != "html":
         return
-    twins = equal_pictures(Path(app.outdir, "_images"))
-    for path in Path(app.outdir).rglob("*.html"):
-        page = without_indentation(path.read_text("utf-8"))
-        for twin, kept in twins.items():
-            page = page.replace(f"_images/{twin}", f"_images/{kept}")
-        path.write_text(page, "utf-8")
-    for twin in twins:
-        Path(app.outdir, "_images", twin).unlink()
     static = Path(app.outdir, "_static")
     for path in static.rglob("*.map"):
         path.unlink()

@@ -43,7 +43,7 @@ def cells(metric):
     )
 
 
-def tables():
+def texts():
     """One table for each kind of metric, under the name of its place."""
     return {
         kind: table(
@@ -53,15 +53,3 @@ def tables():
         )
         for kind in KINDS
     }
-
-
-def fill(app, document, source):
-    """Put the tables where metrics.md has comments with their names."""
-    if document == "docs/metrics":
-        for name, text in tables().items():
-            source[0] = source[0].replace(f"<!-- {name} -->", text)
-
-
-def setup(app):
-    app.connect("source-read", fill)
-    return {"parallel_read_safe": True}

@@ -98,22 +98,19 @@ def below(lecture):
     return [name for name in after if re.match(rf"{number}[a-z]_", name)]
 
 
-def contents(names):
-    """These lectures in the sidebar."""
+def contents(names, *more):
+    """These lectures, and other entries, in the sidebar."""
     links = (f"{titled(name)} </notebooks/{name}>" for name in names)
-    return "\n".join(["", "", "```{toctree}", ":hidden:", "", *links, "```"])
+    return "\n".join(["", "", "```{toctree}", ":hidden:", "", *links, *more, "```"])
 
 
 def fill(app, document, text):
     """Complete the first page and the parts' pages."""
     if document.startswith("docs/parts/"):
-        part = document.rpartition("/")[2]
-        listed = lectures(part)
+        listed = lectures(document.rpartition("/")[2])
         nested = {one for name in listed for one in below(name)}
         text[0] = ENTRY.sub(entry, text[0])
         text[0] += contents(name for name in listed if name not in nested)
-        for name in listed:
-            app.env.note_dependency(source(name))
     if document.startswith(("docs/parts/", "docs/index")):
         text[0] = COVER.sub(cover, MINUTES.sub(lambda m: minutes(m[1]), text[0]))
 
@@ -125,19 +122,6 @@ def place_of(document):
         return []
     part = heading(DOCS / f"parts/{part_of(name)}.md")
     return [f"Part {part}", f"Lecture {name.split('_')[0]}"]
-
-
-def above(app, pagename):
-    """Links above a lecture's title to where in the book it is."""
-    folder, _, name = pagename.rpartition("/")
-    if folder not in ("notebooks", "notebooks/solutions"):
-        return []
-    part = f"docs/parts/{part_of(name)}"
-    lecture = f"notebooks/{name}"
-    return [
-        (app.builder.get_relative_uri(pagename, page) * (page != pagename), text)
-        for page, text in zip((part, lecture), place_of(pagename), strict=True)
-    ]
 
 
 def neighbour(app, pagename, step):
@@ -156,8 +140,14 @@ def neighbour(app, pagename, step):
 
 
 def place(app, pagename, templatename, context, doctree):
-    """Say of a page where in the book it is."""
-    context["above"] = above(app, pagename)
+    """Say of a page where in the book it is, with links to the part and the lecture."""
+    name = pagename.rpartition("/")[2]
+    told = place_of(pagename)
+    pages = (f"docs/parts/{part_of(name)}", f"notebooks/{name}") if told else ()
+    context["above"] = [
+        (app.builder.get_relative_uri(pagename, page) * (page != pagename), text)
+        for page, text in zip(pages, told, strict=True)
+    ]
     context["prev"] = neighbour(app, pagename, 1)
     context["next"] = neighbour(app, pagename, 2)
 

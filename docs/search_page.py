@@ -28,11 +28,8 @@ def section_of(node):
     while node is not None:
         if isinstance(node, nodes.section):
             return node["ids"][0], node[0].astext()
-        if isinstance(node, addnodes.desc):
-            ids = node[0]["ids"]
-            return (
-                (ids[0], ids[0].rpartition(".")[2]) if ids else section_of(node.parent)
-            )
+        if isinstance(node, addnodes.desc) and (ids := node[0]["ids"]):
+            return ids[0], ids[0].rpartition(".")[2]
         node = node.parent
     return "", ""
 

@@ -10,14 +10,13 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
-from html import escape
 
 import parts_page
 import theorem_boxes
-from course_pages import statements as quotations
 from coverage_page import DOCS, ids, parts, rows
 from lecture_figures import lecture_number
 from notebook_cells import cells_of, lecture, source_of, tags_of
+from templates import rendered
 
 ROOT = DOCS.parent
 CLAIM = r"[TLNE]\d+\.\d+"
@@ -30,12 +29,18 @@ class Statement:
     Attributes:
         row: its row of theorems.csv.
         number: "3.2", the second of lecture 03.
+        heading: the one above it in its lecture.
+        words: its own, as the lecture has them.
+        proof: the text of the cells that prove it.
         needs: what it needs, in the order of the row.
         needed_by: what needs it, in the order of the book.
     """
 
     row: dict[str, str]
     number: str
+    heading: str
+    words: str
+    proof: str
     needs: list["Statement"] = field(default_factory=list)
     needed_by: list["Statement"] = field(default_factory=list)
 
@@ -84,9 +89,13 @@ def statements(table=None):
     """
     found, count = [], defaultdict(int)
     for row in rows(theorem_boxes.TABLE) if table is None else table:
-        count[row["notebook"]] += 1
-        number = f"{lecture_number(row['notebook'])}.{count[row['notebook']]}"
-        found.append(Statement(row, number))
+        name = row["notebook"]
+        heading, words, proof = quoted(name)[count[name]]
+        count[name] += 1
+        number = f"{lecture_number(name)}.{count[name]}"
+        found.append(
+            Statement(row, number, heading, "\n".join(words), "\n\n".join(proof))
+        )
     for statement in found:
         for need in parts(statement.row["needs"] or ""):
             other = named(need, found)
@@ -107,78 +116,39 @@ def named(need, among):
     ]
     if len(found) != 1:
         raise ValueError(
-            f"the need {need!r} names {len(found)} statements instead of one; expected"
-            " the lecture's number, the label up to its parenthesis and, where the"
-            " lecture has several of that label, a claim: '16b Proposition N16.13'"
+            f"the need {need!r} names {len(found)} statements; expected one, as in"
+            " '03 Definition 1' or, with a claim, '16b Proposition N16.13'"
         )
     return found[0]
 
 
-def above(statement):
-    """What a statement needs, and what that needs, and so on.
-
-    Raises ValueError if the statement is there too.
-    """
-    found, left = [], [*statement.needs]
-    while left:
-        one = left.pop()
-        if one is statement:
-            raise ValueError(f"{statement.title} needs itself")
-        if one not in found:
-            found.append(one)
-            left += one.needs
-    return found
-
-
-# --- texts and tests -------------------------------------------------------------
-
-
-def texts(statement, among):
-    """The statement's own words, as the lecture has them."""
-    place = [one for one in among if one.lecture == statement.lecture].index(statement)
-    said = []
-    for block in quotations(lecture(statement.lecture)):
-        lines = re.sub(r"^> ?", "", block, flags=re.MULTILINE)
-        said += re.split(r"\n\n(?=\*\*)", lines)
-    words = re.sub(r"\((\w+\.ipynb)", r"(../notebooks/\1", said[place])
-    return words.strip()
-
-
 @cache
-def subjects(name):
-    """For each statement of a lecture the heading above it."""
-    found, heading = [], ""
+def quoted(name):
+    """Of each statement of a lecture: the heading above it, its words, its proof.
+
+    A statement is a paragraph of a quotation that begins in bold, with those below it;
+    cells tagged `proof` prove the last one above.
+    """
+    found, heading, is_open = [], "", False
     for cell in cells_of(lecture(name)):
-        if cell["cell_type"] == "markdown":
-            for line in source_of(cell).splitlines():
-                if title := re.match(r"##+ (.+)", line):
-                    heading = title[1]
-                found += [heading] * bool(re.match(r"> \*\*", line))
+        if cell["cell_type"] != "markdown":
+            continue
+        if "proof" in tags_of(cell) and found:
+            found[-1][2].append(source_of(cell))
+        for line in source_of(cell).splitlines():
+            if title := re.match(r"##+ (.+)", line):
+                heading = title[1]
+            if line.startswith("> **"):
+                found.append((heading, [], []))
+                is_open = True
+            is_open = is_open and line.startswith(">")
+            if is_open:
+                words = re.sub(r"\((\w+\.ipynb)", r"(../notebooks/\1", line[2:])
+                found[-1][1].append(words)
     return found
 
 
-def subject(statement, among):
-    """In a few words what it is about: its name, or the heading above it."""
-    told = re.search(r"\(([^()]*)\)$", statement.row["label"])
-    if told and not re.search(r"\d{4}|otebook", told[1]):
-        return told[1][0].upper() + told[1][1:]
-    same = [one for one in among if one.lecture == statement.lecture]
-    heading = subjects(statement.lecture)[same.index(statement)]
-    if heading == statement.head:
-        return parts_page.heading(parts_page.source(statement.lecture))
-    return heading
-
-
-def proof(statement, among):
-    """The cells that prove a statement: those tagged `proof`, up to the next one."""
-    same = [one for one in among if one.lecture == statement.lecture]
-    place, seen, found = same.index(statement) + 1, 0, []
-    for cell in cells_of(lecture(statement.lecture)):
-        if cell["cell_type"] == "markdown":
-            if "proof" in tags_of(cell) and seen == place:
-                found.append(source_of(cell))
-            seen += len(re.findall(r"^> \*\*", source_of(cell), re.MULTILINE))
-    return "\n\n".join(found)
+# --- tests -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -215,96 +185,59 @@ def tests_of(statement):
     return list(dict.fromkeys(found))
 
 
-# --- the list ---------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------
 
 
-def link(address, words):
-    return f'<a href="{address}">{escape(words)}</a>'
-
-
-def listed(label, links):
-    """A line of an entry, if there is something to list."""
-    return f"<li>{label}: {', '.join(links)}</li>" if links else ""
-
-
-def entry(statement, among):
-    """One statement, folded."""
-    name = theorem_boxes.kind_and_name(statement.row["label"])[1]
-    about = subject(statement, among)
-    told = ". ".join(dict.fromkeys(filter(None, [name, about])))
-    chips = "".join(
-        f'<span class="state">{escape(state)}</span>' for state in statement.states
-    )
-    here = f"../notebooks/{statement.lecture}.html#{statement.anchor}"
-    coq = [
-        link(f"proofs.html#{one.lower().replace('_', '-')}", one)
-        for one in parts(statement.row["coq"])
-    ]
-    links = [
-        listed("Needs", [link(f"#{x.anchor}", x.title) for x in statement.needs]),
-        listed(
-            "Needed by", [link(f"#{x.anchor}", x.title) for x in statement.needed_by]
-        ),
-        listed("In the lecture", [link(here, parts_page.titled(statement.lecture))]),
-        listed("Second route", [escape(statement.row["second_route"])]),
-        listed("Tests", [f"{escape(x.name)}, {x.file}" for x in tests_of(statement)]),
-        listed("In Coq", coq),
-    ]
-    shown = ", ".join(x.replace("-", " to ") for x in parts(statement.row["claims"]))
-    return "\n".join(
-        [
-            f'<details class="folded theorem" id="{statement.anchor}">',
-            f"<summary><b>{statement.title}</b> {escape(told)} {chips}</summary>",
-            "",
-            texts(statement, among),
-            "",
-            f"Claims: {shown}.",
-            "",
-            f"<ul>{''.join(links)}</ul>",
-            "</details>",
-            "",
-        ]
-    )
-
-
-def entries(among):
-    """All statements by parts."""
-    lines = []
-    for part in parts_page.parts():
-        lines += [f"### {parts_page.heading(DOCS / f'parts/{part}.md')}", ""]
-        lines += [
-            entry(one, among)
-            for one in among
-            if parts_page.part_of(one.lecture) == part
-        ]
-    return "\n".join(lines)
+def title(statement):
+    """What else it is called, and in a few words what it is about."""
+    label, heading = statement.row["label"], statement.heading
+    told = re.search(r"\(([^()]*)\)$", label)
+    if told and not re.search(r"\d{4}|otebook", told[1]):
+        heading = told[1][0].upper() + told[1][1:]
+    elif heading == statement.head:
+        heading = parts_page.heading(parts_page.source(statement.lecture))
+    name = theorem_boxes.kind_and_name(label)[1]
+    return ". ".join(dict.fromkeys(filter(None, [name, heading])))
 
 
 def counted(among):
     """How many there are of each kind."""
-    proved = [one for one in among if one.kind not in theorem_boxes.DEFINITIONS]
+    definitions = sum(one.kind in theorem_boxes.DEFINITIONS for one in among)
     checked = sum(one.is_checked for one in among)
     routes = sum("second route" in one.states for one in among)
     return (
-        f"{len(among)} statements, {len(among) - len(proved)} of them definitions:"
-        f" {routes} have a second route, {checked} are machine-checked, whole or in"
-        " part."
+        f"{len(among)} statements, {definitions} of them definitions: {routes} have a"
+        f" second route, {checked} are machine-checked, whole or in part."
     )
 
 
-def fill(app, document, source):
-    """Put all in the places of their comments."""
-    if document != "docs/theorem_graph":
-        return
-    among = statements()
-    for name, text in (("count", counted(among)), ("list", entries(among))):
-        source[0] = source[0].replace(f"<!-- {name} -->", text)
-    files = {test.file for found in tests().values() for test in found}
-    lectures = {lecture(one.lecture) for one in among}
-    for path in (theorem_boxes.TABLE, *lectures, *(ROOT / file for file in files)):
-        app.env.note_dependency(str(path))
+def links(one):
+    """What stands below a statement: labels, and addresses with their words."""
+    place = f"../notebooks/{one.lecture}.html#{one.anchor}"
+    return {
+        "Needs": [(f"#{x.anchor}", x.title) for x in one.needs],
+        "Needed by": [(f"#{x.anchor}", x.title) for x in one.needed_by],
+        "In the lecture": [(place, parts_page.titled(one.lecture))],
+        "Second route": [("", one.row["second_route"])],
+        "Tests": [("", f"{test.name}, {test.file}") for test in tests_of(one)],
+        "In Coq": [
+            (f"proofs.html#{name.lower().replace('_', '-')}", name)
+            for name in parts(one.row["coq"])
+        ],
+    }
 
 
-def setup(app):
-    app.connect("source-read", fill)
-    return {"parallel_read_safe": True}
+def texts():
+    """What theorem_graph.md has at its comments: how many there are, and all."""
+    among, by_part = statements(), defaultdict(list)
+    part_of, order = parts_page.part_of, parts_page.parts()
+    for one in sorted(among, key=lambda x: order.index(part_of(x.lecture))):
+        claims = [x.replace("-", " to ") for x in parts(one.row["claims"])]
+        entry = one, title(one), claims, links(one)
+        by_part[parts_page.heading(DOCS / f"parts/{part_of(one.lecture)}.md")].append(
+            entry
+        )
+    return {
+        "count": counted(among),
+        "list": rendered("statements.md", by_part=by_part),
+    }

@@ -180,9 +180,8 @@ def used(notebook):
     """The modules that a lecture runs: those of its tables, and of the library."""
     record = ROOT / f"notebooks/records/{notebook.stem}.json"
     read = [ROOT / name for name in json.loads(record.read_text())["read"]]
-    folders = {ROOT / "qdtheory", FOLDER / "lab"}
-    library = [path for path in read if folders & {*path.parents}]
-    paths = {*downloads.tables(notebook), *library}
+    library = [path for path in read if path.is_relative_to(ROOT / "qdtheory")]
+    paths = [*downloads.beside(notebook), *library]
     return [path for path in paths if path.suffix == ".py" and path.exists()]
 
 

@@ -1,4 +1,4 @@
-"""In a browser every page loads and can be read; search, switches, decks work."""
+"""In a browser every page loads and can be read; search and switches work."""
 
 import random
 import re
@@ -14,7 +14,6 @@ import qdtheory as qd
 pytestmark = in_a_browser
 
 LECTURE = "notebooks/03_pareto_frontier.html"
-DECK = "slides/03_pareto_frontier.html"
 MINUS = "\N{MINUS SIGN}"
 
 # --- every page -----------------------------------------------------------------
@@ -115,9 +114,6 @@ def test_the_search_leads_from_what_people_type_to_the_place(site, browser):
         search(site, browser, words)
         assert f"{site.as_uri()}/docs/{place}" in browser.evaluate(links)
     assert browser.complaints() == []
-
-
-# --- decks ---------------------------------------------------------------------
 
 
 # --- the explorer ---------------------------------------------------------------

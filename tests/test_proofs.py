@@ -196,14 +196,26 @@ def statement(anchor, graph=GRAPH):
     return found
 
 
+def above(statement):
+    """What a statement needs, and what that needs, and so on."""
+    found, left = [], [*statement.needs]
+    while left:
+        one = left.pop()
+        assert one is not statement, f"{statement.title} needs itself"
+        if one not in found:
+            found.append(one)
+            left += one.needs
+    return found
+
+
 def test_every_need_names_one_statement_and_none_needs_itself():
     for one in GRAPH:
-        assert one not in theorem_graph.above(one)
+        assert one not in above(one)
         assert len({*one.needs}) == len(one.needs), one.title
     assert statement("theorem-16b-3") in statement("lemma-16b-2").needed_by
     graph = with_needs("definition-3-1", "03 Lemma 2")
-    with pytest.raises(ValueError, match=r"Lemma 3\.3 needs itself"):
-        theorem_graph.above(statement("lemma-3-3", graph))
+    with pytest.raises(AssertionError, match=r"Lemma 3\.3 needs itself"):
+        above(statement("lemma-3-3", graph))
 
 
 def uses(code):
@@ -232,7 +244,7 @@ def disagreements(graph):
         if names := {*coverage_page.parts(one.row["coq"])}:
             reached = names.union(*(used[name] for name in names))
             in_coq = {owner[name] for name in reached & {*owner}} - {one}
-            if in_coq != {far for far in theorem_graph.above(one) if far.row["coq"]}:
+            if in_coq != {far for far in above(one) if far.row["coq"]}:
                 yield one.title
 
 
@@ -245,8 +257,8 @@ def test_what_coq_uses_is_what_the_statements_need():
 
 def missing(graph, one):
     """What a proof in a lecture names and the statement does not need."""
-    needs = {*theorem_graph.above(one)}
-    text = " ".join(theorem_graph.proof(one, graph).split())
+    needs = {*above(one)}
+    text = " ".join(one.proof.split())
     own = {far.kind.lower() for far in one.needs if far.lecture == one.lecture}
     yield from (
         f"the {kind}" for x in OWN.findall(text) if (kind := x.lower()) not in own
@@ -266,14 +278,13 @@ def test_what_a_statement_is_about_and_its_proof_names_is_needed():
     first, without = statement("definition-3-1"), []
     for one in GRAPH:
         assert [*missing(GRAPH, one)] == [], one.title
-        said = theorem_graph.texts(one, GRAPH)
-        above = theorem_graph.above(one)
-        names = {*NUMBERED.findall(f"{one.head} {said.split('**', 2)[2]}")}
-        assert names - {one.head} <= {far.head for far in above}, one.title
-        if one is not first and DOMINANCE.search(said):
-            assert first in above, one.title
+        far_above = above(one)
+        names = {*NUMBERED.findall(f"{one.head} {one.words.split('**', 2)[2]}")}
+        assert names - {one.head} <= {far.head for far in far_above}, one.title
+        if one is not first and DOMINANCE.search(one.words):
+            assert first in far_above, one.title
         if one.kind not in theorem_boxes.DEFINITIONS:
-            without += [one.title] * (not theorem_graph.proof(one, GRAPH))
+            without += [one.title] * (not one.proof)
     graph = with_needs("corollary-6-1", "")
     assert "Theorem 3" in missing(graph, statement("corollary-6-1", graph))
     # What is repeated, or taken from a book, or from the text above.

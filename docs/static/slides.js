@@ -5,7 +5,7 @@ const notes = document.querySelector("#notes details");
 const told = [...document.querySelectorAll("#notes li[value]")];
 const WALL = matchMedia("(min-width: 60rem) and (min-height: 30rem)");
 // Text and figures of a full slide shrink together, down to what is read from a seat.
-const SIZES = [[1, 62], [0.92, 54], [0.84, 46], [0.76, 38], [0.68, 32]];
+const SIZES = [[1, 74], [1, 66], [0.92, 60], [0.84, 54], [0.76, 48]];
 const [FIRST, LAST] = [-Infinity, Infinity];
 const STEPS = {ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1, Home: FIRST, End: LAST};
 let now = 0;
