@@ -88,8 +88,8 @@ def test_the_papers_cite_what_they_list_and_name_claims_that_exist():
     named = {*re.findall(r"\b[TLNE]\d+\.\d+\b", paper + course)}
     assert len(named) > 8
     assert named <= claims().keys()
-    assert "Forty" in paper
-    assert len([*ROOT.glob("notebooks/*.ipynb")]) == 40
+    assert "Thirty-seven" in paper
+    assert len([*ROOT.glob("notebooks/*.ipynb")]) == 37
 
 
 # --- packages -------------------------------------------------------------------
