@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import freshness
+import mutants
 import pytest
 from typer.main import get_command
 
@@ -15,6 +16,7 @@ from qdtheory.commands.cli import app
 
 ROOT = Path(__file__).parents[1]
 LIBRARY, LAB = ROOT / "qdtheory", ROOT / "notebooks/lab"
+MISTAKES = tomllib.loads((ROOT / "tests/mutants.toml").read_text())
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted(LIBRARY.rglob("*.py"))
@@ -100,6 +102,12 @@ def test_every_public_name_is_called_by_a_test_or_made_by_what_is():
     results = names & set(re.findall(r"[A-Z]\w*", returned))
     assert names - results <= set(re.findall(r"\w+", code))
     assert len(names) > 100
+
+
+@pytest.mark.parametrize("part", MISTAKES)
+def test_each_mistake_to_plant_has_its_line(part):
+    code = "\n".join(path.read_text() for path in mutants.files_of(ROOT, part))
+    assert [old for old, _ in MISTAKES[part] if code.count(old) != 1] == []
 
 
 # --- what it weighs ---------------------------------------------------------------
