@@ -28,7 +28,6 @@ extensions = [
     "made_pages",
     "theorem_boxes",
     "myst_nb",
-    "page_head",
     "parts_page",
     "search_page",
     "sphinx.ext.autodoc",
@@ -72,7 +71,6 @@ html_theme_options = {
     "use_download_button": False,  # the head of a lecture links its archive
     "extra_footer": address.LICENCES,
 } | address.buttons(address.REPOSITORY)
-html_context = {"default_mode": "auto"}  # else the theme's script logs an error
 # A summary is fetched from the page, which a browser refuses to pages on the disk:
 # search_page.py brings the pages' texts in a script.
 html_show_search_summary = False
@@ -80,6 +78,8 @@ html_extra_path = ["entrance"]  # `/` leads to the first page
 html_favicon = html_logo = "static/favicon.svg"
 # Where the site is published; other sites show a picture only of such an address.
 html_baseurl = os.environ.get("SITE_ADDRESS", "")
+# Without the mode the theme's script logs an error.
+html_context = {"default_mode": "auto", "site": html_baseurl.rstrip("/")}
 
 # MathJax comes from a package, so that the site asks nothing of the network.
 html_static_path = ["static", str(mathjax())]
