@@ -18,6 +18,10 @@ from notebook_cells import cells_of, joined, lecture, lectures, source_of, tags_
 
 ONE_PANEL = 672  # at most that many pixels: such a figure shrinks to a phone
 NEAR = 3  # "What is claimed", "What you need" and the first section after them
+# Of each pair of axes where it begins, its top and where it ends, in points.
+AXES = re.compile(
+    rb'"axes_\d+">\s*<g id="\w+">\s*<path d="M ([\d.]+) ([\d.]+) \s*L ([\d.]+)'
+)
 PICTURES = ("image/svg+xml", "image/png")  # the first that a cell shows
 
 
@@ -67,6 +71,16 @@ class Figure:
             return 10 * 100 / 72  # those of a legend, at 100 pixels an inch
         found = re.findall(rb"font(?:-size)?: (?:\w+ )*([\d.]+)px", self.picture)
         return min(size for size in map(float, found) if size > 8) * 4 / 3
+
+    @property
+    def cut(self) -> float | None:
+        """Where two panels side by side part, as a share of the width, or None."""
+        found = [tuple(map(float, axes)) for axes in AXES.findall(self.picture)]
+        is_whole = b'\n  <g id="legend' in self.picture  # a legend of both
+        if len(found) != 2 or is_whole or found[0][1] != found[1][1]:
+            return None
+        # The labels between them are those of the second: 3 points for ticks.
+        return (found[0][2] + 3) * 4 / 3 / self.size[0]
 
 
 def lecture_number(name: str) -> str:
@@ -162,6 +176,8 @@ def set_figure(figure, output, caption):
     for image in output.findall(nodes.image):
         image["alt"] = figure.alt or legend.astext()
         image["width"] = f"{width}px"  # with it, Sphinx links the picture
+        if figure.cut:  # lecture.js parts them on a phone
+            image["classes"].append(f"cut-{1000 * figure.cut:.0f}")
 
 
 def sections_before(figure):

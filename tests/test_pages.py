@@ -9,7 +9,6 @@ import claim_links
 import lecture_figures
 import notebook_cells
 import parts_page
-import publish
 import pytest
 import theorem_graph
 from browser import DOCS
@@ -46,17 +45,6 @@ def test_the_numbers_of_a_text_are_found():
     }
     for said, numbers in of_texts.items():
         assert [*claim_links.mentioned(said)] == numbers.split()
-
-
-def test_versions_lie_beside_each_other(tmp_path):
-    folder = tmp_path / "published"
-    for name in ("1.2.0", "1.10.0", "1.2.0"):  # again: the list is the same
-        (tmp_path / name / "docs").mkdir(parents=True, exist_ok=True)
-        page = f'<span id="version">{name}</span>'
-        (tmp_path / name / "docs/index.html").write_text(page)
-        publish.publish(tmp_path / name, folder)
-    listed = (folder / "versions.js").read_text()
-    assert listed == 'showVersions(["1.10.0", "1.2.0"]);\n'
 
 
 # --- every page -----------------------------------------------------------------

@@ -37,3 +37,21 @@
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
 })();
+
+// On a phone two panels stand one above the other: two windows on one picture.
+for (const image of document.querySelectorAll("figure img[class*='cut-']")) {
+  const share = /cut-(\d+)/.exec(image.className)[1] / 1000;
+  const right = image.cloneNode();
+  right.alt = "";
+  const set = (part, name, width) => {
+    part.classList.add("panel", name);
+    part.style.aspectRatio = (width * image.naturalWidth) / image.naturalHeight;
+  };
+  const cut = () => {
+    image.after(right);
+    set(image, "left", share);
+    set(right, "right", 1 - share);
+  };
+  if (image.naturalWidth) cut();
+  else image.addEventListener("load", cut, {once: true});
+}

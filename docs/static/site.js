@@ -15,17 +15,3 @@ addEventListener("DOMContentLoaded", () => {
     }
   }
 });
-
-// Called by versions.js, where other versions of the site lie beside this one.
-function showVersions(versions) {
-  const place = document.getElementById("version");
-  const choice = document.createElement("select");
-  choice.setAttribute("aria-label", "Version of the book");
-  choice.append(...versions.map((name) => new Option(name)));
-  choice.value = place.textContent;
-  choice.addEventListener("change", () => {
-    const root = document.documentElement.dataset.content_root;
-    location.href = `${root}../${choice.value}/docs/index.html`;
-  });
-  place.replaceWith(choice);
-}

@@ -1,1 +1,0 @@
-// docs/publish.py puts another file here, which names the versions beside this one.
