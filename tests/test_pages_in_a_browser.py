@@ -5,7 +5,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from browser import PHONE, in_a_browser
+from browser import DESK, PHONE, in_a_browser
 from test_explorer import HELD
 from test_pages import pages
 
@@ -97,6 +97,23 @@ def search(site, browser, words):
     browser.open((site / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
     said = "document.querySelector('#search-results .search-summary')?.textContent"
     browser.until(f"/finished|did not match/.test({said})")
+
+
+def test_on_a_phone_two_panels_stand_one_above_the_other(site, browser):
+    boxes = """[...document.querySelectorAll('#figure-8-2 img')].map((image) => {
+        const {left, top, bottom, width} = image.getBoundingClientRect();
+        return [left, top, bottom, width, image.naturalWidth];
+    })"""
+    browser.resize(PHONE)
+    browser.open((site / "notebooks/08_bleu_and_self_bleu.html").as_uri())
+    browser.until("document.querySelectorAll('#figure-8-2 img').length === 2")
+    (left, _, end, width, whole), (start, below, *_) = browser.evaluate(boxes)
+    assert left == start
+    assert 0 <= below - end < 20
+    assert PHONE * 0.8 < width < whole / 1.5  # so letters are larger than if it shrank
+    browser.resize(DESK)
+    first, second = browser.evaluate(boxes)
+    assert second[3] == 0 < first[3]
 
 
 def test_the_search_leads_from_what_people_type_to_the_place(site, browser):
