@@ -57,8 +57,9 @@ def reward_objective(reward: Reward, q: PerText, p: PerText) -> Scalar:
     Claims: N20.1, N20.3, N20.7.
 
     Example:
+        >>> from qdtheory.rewards import given_reward
         >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
-        >>> found = reward_objective(qd.rewards.REWARDS["logit D"], q, p)
+        >>> found = reward_objective(given_reward("logit D"), q, p)
         >>> float((found / np.log(3)).round(12))
         -0.5
     """
@@ -88,8 +89,9 @@ def optimal_rewards(reward: Reward, q: PerText, p: PerText) -> TextArray:
     Claims: N20.1, N20.8.
 
     Example:
+        >>> from qdtheory.rewards import given_reward
         >>> q, p = np.array([0.75, 0.25]), np.array([0.25, 0.75])
-        >>> optimal_rewards(qd.rewards.REWARDS["D"], q, p).tolist()
+        >>> optimal_rewards(given_reward("D"), q, p).tolist()
         [0.25, 0.75]
     """
     p = as_rewarded(reward, p)
