@@ -153,7 +153,7 @@ def quality_discrepancy(
             another shape, or a `ConcavePair` is not concave.
 
     References:
-        Li et al. 2020, section 5; the exact solutions are ours.
+        Li et al. 2020, section 6; the exact solutions are ours.
 
     Claims: T3.10, N5.7, N16.2.
 

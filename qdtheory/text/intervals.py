@@ -5,7 +5,7 @@ its limit: for a biased plug-in estimator it covers the biased value. If referen
 fixed inside the metric, the interval is conditional on them.
 
 The jackknife suits every metric here. By the Efron-Stein inequality its variance
-estimate is biased upwards, if at all; for Self-BLEU of a few hundred to thousands of
+estimate is on average at least 1 - 1/S times the variance at S - 1; for Self-BLEU of a few hundred to thousands of
 captions the standard error was 1.0 to 1.6 times the true one.
 
 A jackknife interval can leave the metric's range. Clipped by `bounds` it covers the

@@ -99,7 +99,7 @@ def add_noise(
         ValueError: see `as_corpus`; or a share outside [0, 1], a length below 1.
 
     References:
-        Li et al. 2020, section 6.2, with length 5 and as long as the texts; with the
+        Li et al. 2020, section 6.2, with length 5 and L; with the
         order of the n-grams in its preprint.
 
     Example:
