@@ -20,7 +20,7 @@ help:
 	@echo "make class   pack the course without solutions into _build/class.zip"
 	@echo "make quick   check what changed since main: style, types, tests of the folders touched"
 	@echo "make test    check style, types, tests, site, and that the notebooks are up to date"
-	@echo "make test-all run slow tests and every notebook too, and make pythons"
+	@echo "make test-all run slow tests and every notebook too"
 	@echo "make pythons set up, build notebooks and run quick tests on the machine's other Pythons"
 	@echo "make proofs  check the machine-checked proofs (needs Coq with Coquelicot)"
 	@echo "make bench   install the rivals of the benchmarks (needs a C++ compiler)"
@@ -69,7 +69,6 @@ test: .venv/ready
 
 test-all: .venv/ready
 	$(call CHECK,--all --cost)
-	$(PYTHON) tests/other_pythons.py
 
 # Elsewhere and from nothing, since the lock holds other packages for them.
 pythons: .venv/ready

@@ -143,7 +143,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 # The first example of a shape compiles, so a deadline would only measure XLA.
-settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=75)
 for name, examples in {"some": 30, "quick": 10}.items():
     settings.register_profile(name, settings.get_profile("all"), max_examples=examples)
 settings.load_profile("some")

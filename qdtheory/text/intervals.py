@@ -5,8 +5,9 @@ its limit: for a biased plug-in estimator it covers the biased value. If referen
 fixed inside the metric, the interval is conditional on them.
 
 The jackknife suits every metric here. By the Efron-Stein inequality its variance
-estimate is on average at least 1 - 1/S times the variance at S - 1; for Self-BLEU of a few hundred to thousands of
-captions the standard error was 1.0 to 1.6 times the true one.
+estimate is on average at least 1 - 1/S times the variance at S - 1 sentences; for
+Self-BLEU of a few hundred to thousands of captions the standard error was 1.0 to 1.6
+times the true one.
 
 A jackknife interval can leave the metric's range. Clipped by `bounds` it covers the
 expectation, which is in the range too, exactly when the original does. A transform

@@ -243,8 +243,8 @@ def test_names_and_formulas_are_sent_to_their_options(arguments, words):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_a_user")
-def test_ten_thousand_random_formulas_get_a_verdict_or_one_line(tmp_path):
-    calls = fuzz.calls_with_formulas(random.Random(0), 10_000, tmp_path)
+def test_random_formulas_get_a_verdict_or_one_line(tmp_path):
+    calls = fuzz.calls_with_formulas(random.Random(0), 2000, tmp_path)
     assert not [x for x in calls if x[0] == "check" and fuzz.fault_of(x)]
 
 
