@@ -241,10 +241,16 @@ def test_pass_at_1_against_pass_at_k():
 
 # --- rewards of samples -------------------------------------------------------------
 SCORES, PEOPLE = np.array([1, 0.8, 0.5, 0.1]), np.array([0.4, 0.3, 0.2, 0.1])
-# All sets of three samples, of what score, and how many of a set are equal to each.
-SETS = np.array([*product(range(4), repeat=3)])
+
+
+def sets_of(k):
+    """All sets of k samples, and how many of a set are equal to each."""
+    sets = np.array([*product(range(4), repeat=k)])
+    return sets, (sets[:, :, None] == sets[:, None]).sum(2)
+
+
+SETS, EQUAL = sets_of(3)
 EARNED, HUMAN = SCORES[SETS], PEOPLE[SETS]
-EQUAL = (SETS[:, :, None] == SETS[:, None]).sum(2)
 # The right answers in a set, each once.
 RIGHT = (EARNED / EQUAL).sum(1, keepdims=True) + 0 * EARNED
 # What each sample of a set is paid, in the words of the recipe.
@@ -335,8 +341,7 @@ def test_the_mean_of_the_set_as_a_baseline_takes_diversity_away(weight):
 )
 def test_where_advantages_rest(k, divided, best):
     """By all tuples of k samples, from another start."""
-    sets = np.array([*product(range(4), repeat=k)])
-    equal = np.transpose([(sets == mine).sum(1) for mine in sets.T[..., None]])
+    sets, equal = sets_of(k)
     paid = SCORES[sets] * (k - equal) / (k - 1)
     mine = paid[:, 0] - paid.mean(1)
     if divided:
@@ -352,9 +357,9 @@ def test_where_advantages_rest(k, divided, best):
 
 @pytest.mark.claim("N24.36")
 def test_clipping_does_not_move_the_first_step():
-    paid = EARNED * (3 - EQUAL) / 2
-    mine = (paid - paid.mean(1, keepdims=True)).ravel()
     old = rng().dirichlet(np.ones(4))
+    paid = PAID["reward x unlike"](old)
+    mine = (paid - paid.mean(1, keepdims=True)).ravel()
     chance = np.repeat(old[SETS].prod(1), 3)
 
     def objective(logits, low, high):
