@@ -9,11 +9,12 @@ import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 
 from docutils import nodes
+from folds import is_part
 from notebook_cells import cells_of, joined, lecture, lectures, source_of, tags_of
 
 ONE_PANEL = 672  # at most that many pixels: such a figure shrinks to a phone
@@ -143,14 +144,9 @@ def covers() -> dict[str, Figure]:
 # --- on the lecture's page ----------------------------------------------------
 
 
-def is_output(node):
-    """Whether a node holds one output of a cell in all its kinds, as MyST-NB has it."""
-    return isinstance(node, nodes.container) and node.get("nb_element") == "mime_bundle"
-
-
 def outputs(document):
     """Each output that is a picture, with the cell that it stands in."""
-    for output in document.findall(is_output):
+    for output in document.findall(partial(is_part, name="mime_bundle")):
         if any(kind["mime_type"] in PICTURES for kind in output):
             yield output, output.parent.parent
 
