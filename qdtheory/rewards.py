@@ -576,8 +576,8 @@ def implied_law(
         raise ValueError(f"recipe must be one of {', '.join(RECIPES)}; got {recipe!r}")
     if r.ndim != 1 or r.size < 2 or not ((r >= 0) & (r < np.inf)).all() or not r.any():
         raise ValueError("scores must be two or more numbers from 0 on, one above 0")
-    if num_samples < 2 or not 0 < price < np.inf:
-        raise ValueError("num_samples must be at least 2, and price positive")
+    if num_samples < 2 or num_samples % 1 or not 0 < price < np.inf:
+        raise ValueError("num_samples must be whole, at least 2, and price positive")
     real = np.full(r.size, 1 / r.size) if p is None else np.asarray(p, float)
     real = np.asarray(as_interior(real, size=r.size))
     at = SimpleNamespace(r=r, p=real, k=num_samples, eta=price)
@@ -598,7 +598,8 @@ def _rest(h: Callable[..., np.ndarray], size: int) -> np.ndarray:
             q = np.where(h(q) > level, q + step, q - step)
         return q
 
-    least, most = h(np.ones(size)).min() - 1, h(np.full(size, TINY)).max()
+    least, most = h(np.ones(size)).min(), h(np.full(size, TINY)).max()
+    least -= most - least or abs(most) or 1.0
     for _ in range(100):
         level = (least + most) / 2
         full = chances(level).sum() > 1

@@ -31,6 +31,8 @@ NUMBERED = r"(?s)(.*?)(?: of ([1-9]\d*) references?)?\Z"
 # Names that say nothing without the order of their n-grams or number of draws.
 ORDERED = ".*(BLEU-n|Distinct-n|distinct_k|n-gram LL|n-gram entropy|Markov-k LL)"
 ORDER = 4  # where none is named
+# What no model but P itself is best in.
+STRICT = "NLL", "KL", "JS", "total variation", "Hellinger"
 LONGEST = 99  # of n, of texts that are shown
 # What a formula of x has, and the name of a metric has not.
 FORMULA = r"(?i)[()*/]|(?<![a-z])[xpq](?![a-z])|^[-\d.]*$|^-(LL|CR|SE|NRR|SDI)$"
@@ -210,6 +212,9 @@ def _decided(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, A
         claim = "T3.1" if verdict.compatible else "T3.9"
         return vars(verdict) | {"reason": f"{verdict.reason} ({claim})"}
     for x in (u, v):
+        if x.metric.name in STRICT:
+            alone = f"{x.title} is best at P alone: nothing else is as good in it"
+            return _found(True, f"{alone}, whatever stands beside it.", *_claims(x))
         if x.metric.kind in ("divergence", "both in one"):
             return _found(None, f"{x.title}: {x.metric.verdict}", *_claims(x))
     rule = _by_rule(u, v)
@@ -223,7 +228,9 @@ def _decided(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, A
         return _found(True, u.metric.verdict, *_claims(u))
     over = f"Over all texts of 4 words and 3 tokens {row.get('says')}."
     if row.get("verdict") == "compatible":  # of whole texts, over no other length
-        return _found("conditional", over, row["claim"])
+        # At L = 3 alone is BLEU-3 exact match; a kernel of words is one at every L.
+        known = v.metric.name.startswith("Self-") or "conditional"
+        return _found(known, over, row["claim"])
     if rule:
         return rule
     if row:

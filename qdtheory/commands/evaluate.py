@@ -110,7 +110,8 @@ def evaluate(
     if all and metrics:
         outputs.fail("--all and --metrics name the rows; give one of them")
     if references is None:
-        inputs.refuse_idle("without --references", plot=plot, html=html)
+        idle: Any = {"plot": plot, "html": html, "compare": compare}
+        inputs.refuse_idle("without --references", **idle)
     named, aliases = _named(candidates, real)
     pair: Any = compare and tuple(map(aliases.get, compare))
     if pair and (None in pair or pair[0] == pair[1]):
@@ -185,9 +186,7 @@ def _refuse_repeated(candidates: list[str], references: list[str], real: Any) ->
             if files.count(file) > 1:
                 outputs.fail(f"{shown(path)}: given more than once")
     if "-" in (*candidates, real) and "-" in references:
-        outputs.fail(
-            "-: standard input can be read once; give the references as a file"
-        )
+        outputs.fail("-: standard input is read once; give the references as a file")
     if real and os.path.normpath(real) in map(os.path.normpath, references):
         outputs.fail(
             f"--real: {shown(real)} is among the references; give held-out text"
@@ -196,8 +195,11 @@ def _refuse_repeated(candidates: list[str], references: list[str], real: Any) ->
 
 def _named(candidates: list[str], real: Any) -> tuple[dict[str, str], dict[Any, str]]:
     """Files by their names, without folders if these differ, and the names by paths."""
-    paths, known = [*candidates], {*candidates, *(Path(x).name for x in candidates)}
-    if real is not None and not {real, os.path.normpath(real)} & known:
+    paths, called = [*candidates], {Path(path).name for path in candidates}
+    # Real text is a candidate by its path, or by its name where no file is called so.
+    by_name = len(called) == len(candidates) and not os.path.exists(real or ".")
+    known = {*map(os.path.normpath, candidates)} | (called if by_name else set())
+    if real is not None and os.path.normpath(real) not in known:
         paths.append(real)
     short = [shown(Path(path).name or path) for path in paths]
     names = short if len({*short}) == len(paths) else [*map(shown, paths)]

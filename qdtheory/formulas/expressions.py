@@ -337,7 +337,10 @@ def _read(node: ast.expr, text: str, letter: str) -> trees.Tree:
             end = text[exponent.col_offset : exponent.end_col_offset]
             tree = _raised(read(base), read(exponent), piece, end)
         case ast.BinOp(left, op, right) if type(op) in OPERATORS:
-            tree = trees.folded(OPERATORS[type(op)], read(left), read(right))
+            one, other = read(left), read(right)
+            if isinstance(op, ast.Div):  # x / 0 has a slope of 0, to SymPy
+                _finite(trees.folded("/", Fraction(1), other), piece)
+            tree = trees.folded(OPERATORS[type(op)], one, other)
         case ast.Call(ast.Name("abs"), [argument], []):
             tree = trees.absolute(read(argument))
         case ast.Call(ast.Name(name), [argument], []) if name in trees.FUNCTIONS:

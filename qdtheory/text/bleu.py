@@ -233,9 +233,7 @@ def self_bleu(
 
 
 def self_bleu_scores(
-    candidates: Texts,
-    max_order: int = MAX_ORDER,
-    smoothing: Smoothing = SMOOTHING,
+    candidates: Texts, max_order: int = MAX_ORDER, smoothing: Smoothing = SMOOTHING
 ) -> Float[np.ndarray, "sentences orders"]:
     """BLEU of each candidate against all other candidates; arguments as in `self_bleu`.
 

@@ -106,15 +106,23 @@ def warnings_of_texts(
             f"sentences, which differs ({numbers}): compare samples of one size"
         )
     every = corpora if real is None else {"the references": real} | corpora
-    looks = {name: seen(corpus) for name, corpus in every.items()}
+    said += warnings_of_looks(corpora, real)
+    return (*said, *(x for name in every for x in _doubled(name, every[name])))
+
+
+def warnings_of_looks(corpora: dict[str, Sample], real: Sample | None) -> list[str]:
+    """Warnings of texts that seem not to be what was meant, or not as the others."""
+    every = corpora if real is None else {"the references": real} | corpora
+    looks, said = {name: seen(corpus) for name, corpus in every.items()}, []
     for name, corpus in every.items():
         others = every.keys() - corpora.keys() if name in corpora else corpora
         said += odd_looks(name, looks[name], *(looks[other] for other in others))
-        said += _doubled(name, corpus)
+        if corpus.num_empty:
+            said.append(f"{corpus.num_empty:,} of the sentences of {name} are blank")
     if real is not None:
         for name, corpus in corpora.items():
             said += unlike(corpus.vocabulary, real.vocabulary, name)
-    return tuple(said)
+    return said
 
 
 def _doubled(name: str, corpus: Sample) -> list[str]:

@@ -315,10 +315,11 @@ def _from_real(report: Any, name: str, metric: str) -> str:
     differs = "differs" if x.low > 0 else "cannot be told"
     told = f"{name} {differs} from real text, {far}"
     if x.value > 0:
-        size *= needed(x.value, x.value - x.low, x.standard_error, POWER)
+        size *= needed(x.value, x.value - x.low, x.standard_error, POWER, cnd=True)
         size = max(size, NUM_GROUPS)  # of fewer the error is not known
-        told += f"; about {float(f'{size:.3g}'):,.0f} sentences would tell it from "
-        told += "held-out text"
+        about = f"about {float(f'{size:.3g}'):,.0f} sentences would tell it from"
+        so = "" if x.low > 0 else "if it differs so, "
+        told += f"; {so}{about} held-out text, with references in proportion"
     words = beside_real(report, name).items()
     beyond = ", ".join(metric for metric, word in words if word == WORDS[1])
     return told + f"; being beyond real text in {beyond} is no merit" * bool(beyond)

@@ -91,10 +91,10 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
     for number, line in enumerate(limited, start=1):
         size += len(line)
         if b"\r" in line.rstrip(b"\r\n"):
-            raise ValueError(
-                f"{name}, line {number}: a line end of old Macs (CR) inside; write "
-                r"\n for each: tr '\r' '\n' < FILE > NEW"
-            )
+            what = r"carriage return (CR) inside; take it off: tr -d '\r'"
+            if not line.endswith(b"\n"):  # all lines of an old Mac are one
+                what = r"line end of old Macs (CR) inside; write \n: tr '\r' '\n'"
+            raise ValueError(f"{name}, line {number}: a {what} < FILE > NEW")
         if len(line) > MAX_LINE:
             raise ValueError(
                 f"{name}, line {number}: a line of more than 16 MiB, the most that is "

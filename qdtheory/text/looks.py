@@ -35,7 +35,7 @@ CURLY = methodcaller("replace", "\u2019", "'")
 CUT = re.compile("(?<=[^\\W\\d])[.,;:!?)\"']+(?=\0|$)")
 MAPS: tuple[tuple[str, Any, float, str], ...] = (
     ("have other quotes", CURLY, 4e-4, "use one kind"),
-    ("are in another Unicode form", partial(normalize, "NFKC"), 4e-4, "use NFC"),
+    ("are in another Unicode form", partial(normalize, "NFKC"), 4e-4, "use NFKC"),
     ("have capitals", str.lower, 0.01, "lower-case both (lowercase=True)"),
     ("end with punctuation", partial(CUT.sub, ""), 0.02, f'{ALIKE} (tokenizer="13a")'),
 )

@@ -39,9 +39,10 @@ def plan(
 ) -> dict[str, SampleSize]:
     """Reckon how many sentences tell two candidates apart, from a report of some.
 
-    Errors are taken to fall as one over the root of the number. Those of CND fall
-    faster at first: above the pilot's size fewer will do, below it more are needed.
-    `low` and `high` show the pilot's error. Metrics that change with size are left out.
+    Errors are taken to fall as one over the root of the number. Those of CND fall as
+    one over the number at first: below the pilot's size they are taken to do so, above
+    it fewer may do. `low` and `high` show the pilot's error. Metrics that change with
+    size are left out.
 
     Args:
         report: of `evaluate`, of a pilot in which both have as many sentences.
@@ -75,14 +76,23 @@ def plan(
         scores = [report[name][metric] for name in (one, other)]
         with np.errstate(all="ignore"):  # a value of 0
             share = max(np.divide(x.high - x.low, 2 * abs(x.value)) for x in scores)
-        times = [*needed(gaps, margin, error, power), np.square(share / within)]
-        found[metric] = SampleSize(*np.ceil(np.multiply(size, times)).tolist())
+        cnd = metric.startswith("CND-")
+        times = (
+            needed(gaps, margin, error, power, cnd),
+            needed(within, share, 0, 0.5, cnd),
+        )
+        found[metric] = SampleSize(*np.ceil(size * np.hstack(times)).tolist())
     return found
 
 
-def needed(gap: Any, margin: Any, error: Any, power: float) -> Any:
-    """How many times the sentences show a gap with this power, by half an interval."""
+def needed(gap: Any, margin: Any, error: Any, power: float, cnd: bool = False) -> Any:
+    """How many times the sentences show a gap with this power, by half an interval.
+
+    The variance of CND is a/n + b/n^2: of fewer sentences by b alone, of more by a
+    alone; neither is too few.
+    """
     from scipy.special import ndtri  # late: slow to import
 
     with np.errstate(all="ignore"):  # no gap
-        return np.square(np.maximum(margin + ndtri(power) * error, 0) / gap)
+        ratio = np.maximum(margin + ndtri(power) * error, 0) / gap
+    return np.maximum(ratio, ratio**2) if cnd else ratio**2

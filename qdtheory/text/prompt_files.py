@@ -7,7 +7,7 @@ from typing import Any
 from qdtheory.text import sources
 from qdtheory.text.files import File, name_of
 from qdtheory.text.prompts import checked, short
-from qdtheory.text.sources import cell, filters, holds, listed, require_filter, tell
+from qdtheory.text.sources import cell, holds, listed, require_filter, tell
 
 FIELDS = ("prompt", "outputs", "references")
 # What logs call them, of which the first that is there is read. Of instructions with an
@@ -16,8 +16,8 @@ CALLED = (
     "prompt question query instruction+input instruction input problem doc.question "
     "doc.query doc instance.input.text messages doc_id custom_id task_id id",
     "outputs output completions completion generations generation responses "
-    "predictions prediction samples resps choices response.body.choices response "
-    "model_response result.completions generated_text candidates text",
+    "predictions prediction samples resps response.body.choices response "
+    "model_response result.completions generated_text candidates text choices",
     "references reference targets target answers answer golds gold labels label "
     "ground_truth expected ideal instance.references doc.choices+doc.gold_index",
 )
@@ -81,6 +81,8 @@ def _by_prompt(
         for at, row in () if form == "sentences" else rows:
             names = names or _names(row, name, fields, needed)
             question, *sides = names
+            if lost := [x for x in CALLED[2].split() if not sides[1] and x in row]:
+                raise ValueError(f"{at}: references, {lost[0]!r}, but none in row 1")
             parts = [cell(row, x, at) for x in question.split("+")]
             key = parts[0] if len(parts) == 1 else parts
             if not isinstance(key, str):  # such as the messages of a chat
@@ -89,7 +91,7 @@ def _by_prompt(
                 checked(_texts(row, x, at), f"{at}: {role}", 1) if x else []
                 for x, role in zip(sides, FIELDS[1:])
             ]
-            by = filters(row)
+            by = row.get("filter")
             first, *before, other = found.setdefault(key, (at, *each, by))
             if first == at:
                 continue

@@ -8,6 +8,7 @@ many answers there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from qdtheory.support.packages import versions
 from qdtheory.support.records import Record
 from qdtheory.text.checks import require_positive
+from qdtheory.text.comparability import warnings_of_looks
 from qdtheory.text.containers import Tokenizer, described, signature_of, splitter
+from qdtheory.text.corpus import corpus_of
 from qdtheory.text.defaults import LEVEL
 from qdtheory.text.prompt_kernels import EXACT, Kernel, blind, kernel_name, similarities
 from qdtheory.text.prompt_report import EQUAL, PARTS, PromptReport, moments
@@ -194,7 +197,10 @@ def evaluate_prompts(
                 spreads[name][called] = x[:, 3:].T
     by = described(tokenizer, lowercase)
     fewest = min(map(min, sizes.values())), min(map(len, real), default=0)
-    warnings = [NO_REFERENCES] * (not real)
+    every = (chain.from_iterable(x) for x in (*ours.values(), *[real] * bool(real)))
+    texts = [corpus_of(x, tokenizer, lowercase) for x in every]
+    warnings = warnings_of_looks(dict(zip(ours, texts)), texts[-1] if real else None)
+    warnings += [NO_REFERENCES] * (not real)
     if lost := [x for x in names if x not in kept]:
         warnings.append(f"Left out, as nothing is alike by it: {', '.join(lost)}.")
     methods = (

@@ -67,8 +67,7 @@ def opened_rows(
     """
     name = files.name_of(file)
     if isinstance(file, str | PathLike) and os.path.isdir(file):
-        wanted = "expected a file; give its files one by one"
-        raise ValueError(f"{name}: a folder, {wanted}")
+        raise ValueError(f"{name}: a folder, expected a file; give its files singly")
     with files.streamed(file, bounded) as (head, held):
         if head.startswith(files.PARQUET):
             if not held.seekable():
@@ -86,7 +85,7 @@ def opened_rows(
         # One document over several lines is told by its end.
         first += rest
         whole = "\n".join(first)
-        values = _values(whole, name, field is not None or _named(name, ".json"))
+        values = _values(whole, name, bool(field) or _named(name, "json", "jsonl"))
         if values is None:
             yield "sentences", iter(first)
         else:
@@ -129,28 +128,21 @@ def sentences(
 
 def _strings(rows: Iterator[Row], field: str, *first: Row) -> Iterator[str]:
     """Read the sentence of each row; refuse a log that has each once a filter."""
-    logs = [(at, row) for at, row in first if isinstance(row, dict) and filters(row)]
+    logs = [x for x in first if isinstance(x[1], dict) and "filter" in x[1]]
     for at, row in rows:
         for there, other in logs:
             if same := [x for x in ASKED if x in row and row[x] == other.get(x)]:
                 again = f"{at}: the {same[0]} of {there} again"
-                require_filter(again, filters(row), filters(other))
+                require_filter(again, row.get("filter"), other["filter"])
         yield _string(row, field, at)
 
 
-def filters(row: dict) -> list[str]:
-    """By which filters of its outputs a harness wrote a row."""
-    return [x for name, x in row.items() if "filter" in name and isinstance(x, str)]
-
-
-def require_filter(again: str, by: list[str], other: list[str]) -> None:
-    """Raise if a harness wrote a row again, by another filter."""
+def require_filter(again: str, by: Any, other: Any) -> None:
+    """Raise if a harness wrote a row again, by another filter of its outputs."""
     if by != other:
-        one = json.dumps((other or by)[0])
-        raise ValueError(
-            f"{again}, by another filter, {', '.join(by)}; keep the rows of one: "
-            f"jq -c 'select(.filter == {one})' FILE > NEW"
-        )
+        keep = f"jq -c 'select(.filter == {json.dumps(other)})' FILE > NEW"
+        said = f"{again}, by another filter, {by}; keep the rows of one"
+        raise ValueError(f"{said}: {keep}")
 
 
 # --- Lines --------------------------------------------------------------------------
@@ -264,18 +256,14 @@ def _of_csv(held: Iterator[str], path: str) -> Iterator[Row]:
     header = next(held, "")
     ended = (f"{line}\n" for line in chain([header], held))
     mark = _delimiter(header, path)
+    csv.field_size_limit(files.MAX_LINE)
     table = csv.reader(ended, delimiter=mark, strict=True)
     names, start = [], 1
     try:
         for cells in table:
             where, start = f"{path}, line {start}", table.line_num + 1
             if not names:
-                names = cells
-                if twice := {name for name in names if names.count(name) > 1}:
-                    raise ValueError(
-                        f"{where}: columns of one name, {', '.join(map(repr, twice))}; "
-                        "rename all but one"
-                    )
+                names = _different(cells, where)
                 continue
             if not cells and len(names) > 1:  # a blank line
                 continue
@@ -293,6 +281,14 @@ def _of_csv(held: Iterator[str], path: str) -> Iterator[Row]:
         ) from None
 
 
+def _different(names: list[str], where: str) -> list[str]:
+    """The names of columns, or an error where one stands twice."""
+    if twice := {name for name in names if names.count(name) > 1}:
+        said = f"columns of one name, {', '.join(map(repr, twice))}"
+        raise ValueError(f"{where}: {said}; rename all but one")
+    return names
+
+
 def _of_parquet(file: Any, path: str, field: Any, bounded: bool) -> Iterator[Row]:
     """Read the rows of a Parquet file, of the columns that are asked for."""
     with required(f"{path}: reading columns", "parquet"):
@@ -301,7 +297,7 @@ def _of_parquet(file: Any, path: str, field: Any, bounded: bool) -> Iterator[Row
     row, size = 1, 0
     try:
         with ParquetFile(file) as table:
-            names = table.schema_arrow.names
+            names = _different(table.schema_arrow.names, path)
             leads = [x for x in names if not field or f"{field}.".startswith(f"{x}.")]
             if not leads:
                 there = f"there are: {listed(names)}"

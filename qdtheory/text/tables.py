@@ -28,6 +28,7 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$#&])")
 _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "{}$&#_%"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 )
 
 

@@ -349,6 +349,10 @@ def test_a_lead_larger_than_qdisc_belongs_to_a_model_that_is_farther(seed):
     assert (far - near) @ scores > bound > float(best.gain) - 1e-9
     assert np.abs(far - p).sum() > 6 * np.abs(near - p).sum()
     assert rel_entr(far, p).sum() > 2 * rel_entr(near, p).sum()
+    if seed == 0:  # of bigrams it is nearer, counted by hand
+        pairs = np.array([[i // 4, i % 16] for i in range(64)])
+        apart = [np.bincount(pairs.ravel(), np.repeat(q - p, 2)) for q in (far, near)]
+        assert apart[0] @ apart[0] < apart[1] @ apart[1]
 
 
 # -- more candidates, more references -----------------------------------------------

@@ -102,6 +102,23 @@ def test_json_holds_the_numbers_of_the_library():
         assert shown[key] == plain(getattr(expected, key))
 
 
+def test_real_text_is_a_candidate_by_its_path_and_by_its_name_if_no_file_has_it():
+    os.makedirs("d")
+    for name in ("two.txt", "d/two.txt"):
+        Path(name).write_text(Path("one.txt").read_text())
+    others = "evaluate", "one.txt", "d/two.txt", *REAL, "--json", "--real"
+    for real, number in {"two.txt": 3, "d/two.txt": 2}.items():
+        found = json.loads(call(*others, real).stdout)
+        assert (found["real"], len(found["candidates"])) == ("two.txt", number)
+    Path("two.txt").unlink()
+    found = json.loads(call(*others, "two.txt").stdout)
+    assert (found["real"], len(found["candidates"])) == ("two.txt", 2)
+    os.makedirs("e")
+    Path("e/two.txt").write_text("a b c d")
+    both = "evaluate", "d/two.txt", "e/two.txt", *REAL, "--real", "two.txt"
+    assert refusal(*both) == "two.txt: No such file or directory"
+
+
 FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "table": "txt"}
 
 

@@ -56,6 +56,8 @@ BAD = {
     "x**0.142857": "denominator of at most 1000, got 0.142857; write (1/7)",
     "2 + 3j": "j is not allowed in an expression; its numbers are real ones",
     "x**(1/0)": "1/0 is not a finite real number",
+    "x/0 + x": "x/0 is not a finite real number",
+    "x/(1 - 1)": "x/(1 - 1) is not a finite real number",
     "log(0)*x": "log(0) is not a finite real number",
     "(-8)**(1/3)": "(-8)**(1/3) is not a finite real number",
     "exp(exp(exp(x*0 + exp(exp(9)))))": "exp(exp(9)) is not a finite real number",

@@ -326,6 +326,11 @@ def test_a_pipe_that_nothing_writes_to_is_empty(tmp_path):
     refused(("pipe, line 1: the file is empty", read_corpus, tmp_path / "pipe"))
 
 
+def test_a_cell_of_a_table_is_as_long_as_a_line_may_be(tmp_path):
+    path = written("text\n" + "a " * 10**5)(tmp_path / "x.csv")
+    assert read_corpus(path, field="text").num_tokens == 10**5
+
+
 # -- bad input; more of it stands in tests/first_contact.txt -------------------------
 
 NESTED = {"meta": {"text": "a b", "x.y": {"z": "c d"}}, "meta.text": "e f", "n": None}
@@ -347,6 +352,9 @@ BAD = [
     (written(json.dumps([*RECORDS, 3])), TEXT, "record 6: expected a JSON obj"),
     (written(json.dumps(RECORDS, indent=1)[:-9]), TEXT, "x, line 20: expected a JSON "),
     (written("a b\rc d\r"), {}, "x, line 1: a line end of old Macs .*: tr '"),
+    (written("a b\r\nc\rd\r\n"), {}, "x, line 2: a carriage return .*: tr -d '"),
+    (lambda path: written(json.dumps(RECORDS, indent=1)[:-9])(
+        path.with_suffix(".jsonl")), {}, "jsonl, line 20: expected a JSON "),
     (written('{"a": "b"}\nb'), {"field": "a"}, "x, line 2: .*, got b; mend or rem"),
     (written('{"a": "b"}\n{"a": "'), {"field": "a"}, "line 2: .*, got {.*or remov"),
     (written("a,b\n1"), {"field": "b"}, "line 2: 1 cells, expected 2 as in .*(a,b)"),
@@ -366,6 +374,8 @@ BAD = [
     (lambda path: io.BytesIO(parquet(path).read_bytes()[:-9]), TEXT,
      "stream: the Parquet file is broken: "),
     (lambda path: parquet(path, text=[*"abcd", None]), TEXT, "x, row 5: .*got None"),
+    (lambda path: pyarrow.parquet.write_table(pa.table(
+        [pa.array(TEXTS)] * 2, ["text"] * 2), path) or path, TEXT, "x: columns of one"),
     (parquet, {"field": "body"}, "x: no field 'body' .*; there are: id, text$"),
     (lambda path: path.mkdir() or path, {}, "x: a folder, expected a file; give its f"),
     (lambda path: Files((written(" ")(path), path)), {}, "x, .*x, line 1: no line has"),

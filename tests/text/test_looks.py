@@ -111,7 +111,7 @@ def drawn(seed):
 
 
 ONE_SIDED = {
-    "'cafe\u0301' and 'café' are two; use NFC": lambda x: normalize("NFD", x),
+    "'cafe\u0301' and 'café' are two; use NFKC": lambda x: normalize("NFD", x),
     "s' and \"it's\" are two; use one": lambda x: x.replace("'", "\u2019"),
     "and 'a' are two; lower-case both (lowercase=True)": str.upper,
     'two; split both alike (tokenizer="13a")': lambda x: x.replace(" .", "."),

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import partial
 from itertools import permutations, product
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -339,6 +340,27 @@ def test_kernels_that_tell_nothing_are_left_out_or_refused():
     )
 
 
+def test_what_outputs_look_like_is_told_as_of_a_corpus():
+    real = [["Un café ici ."], ["Le thé là ."], ["Un été là ."], [""]] * 9
+    outputs = [[normalize("NFD", f"{x} <pad>")] * 2 for [x] in real]
+    told = "\n".join(text.evaluate_prompts(outputs, real).warnings)
+    for said in (
+        "9 of the sentences of the references are blank",
+        "hold <pad>",
+        "NFKC",
+    ):
+        assert said in told
+
+
+@pytest.mark.filterwarnings("ignore::qdtheory.text.files.FieldWarning")
+def test_options_of_a_question_are_no_outputs_and_a_filter_is_called_so():
+    row = {"prompt": "a", "choices": ["b", "c"], "response": ["b", "b"], "answer": "b"}
+    rows = [row | {"prompt": x, "content_filter": x} for x in "xy"]
+    _, ours, real = read(lines(rows))
+    assert ours == {"stream": [["b", "b"]] * 2}
+    assert real == [["b"]] * 2
+
+
 @pytest.mark.usefixtures("as_a_user", "folder")
 def test_a_bad_line_is_told_by_its_file_and_number():
     def written(**fields):
@@ -363,6 +385,8 @@ def test_a_bad_line_is_told_by_its_file_and_number():
         ("no field of outputs, such as 'outputs'; name them (field=prompt,outputs,ref"
          "erences); there are: prompt, x", read, lines([{"prompt": "a", "x": 1}] * 2)),
         ("expected objects with a prompt, got 'a'", read, '["a", "b"]'),
+        ("stream, line 2: references, 'references', but none in row 1", read,
+         lines([{"prompt": "x", "outputs": ["a", "b"]}, *ROWS])),
         ("no field of references, such as 'lost'; n", partial(read,
          fields=("prompt", "outputs", "lost")), lines(ROWS)),
     )  # fmt: skip
