@@ -77,7 +77,8 @@ class Metric(Display):
 
     def summary(self) -> Summary:
         """Beside what it is beaten and sound, the verdict, and the other facts."""
-        beaten = f"As papers use it, {self.papers}: real text is beaten. "
+        tried = " where tried" * ("beaten where tried" in self.verdict)
+        beaten = f"As papers use it, {self.papers}: real text is beaten{tried}. "
         title = f"{beaten * bool(self.papers)}Sound {self.sound}."
         typed = *self.functions, *self.in_lab
         facts = [(x, getattr(self, x)) for x in FACTS]

@@ -1,8 +1,9 @@
 """The verdict on a quality and a diversity by their names.
 
-What Theorem 3 decides comes first, then what the catalogue says of partners, then the
-rules of rules.toml, by what either metric sees; else the compatibility matrix speaks,
-whose rows stand in names.csv. All say over which texts they hold.
+What Theorem 3 decides comes first, then divergences that P alone is best in, then what
+the catalogue says of partners, then the rules of rules.toml, by what either metric
+sees; else the compatibility matrix speaks, whose rows stand in names.csv. All say over
+which texts they hold.
 """
 
 import csv
@@ -148,8 +149,9 @@ def check_names(
 ) -> NamedVerdict:
     """Decide a pair by the names of its metrics, as the catalogue has them.
 
-    LL-SE and the like, and exact match with distinct_k, are decided by Theorem 3; BLEU
-    and Self-BLEU of one order by the classification of their settings; a metric and its
+    LL-SE and the like, and exact match with distinct_k, are decided by Theorem 3; a
+    divergence that P alone is best in is compatible with anything; BLEU and Self-BLEU
+    of one order are decided by the classification of their settings; a metric and its
     partner, or one that has none, by what the catalogue says; others by rules.toml, or
     the matrix. An order that is missing is 4; a quality and a diversity that are
     exchanged are put right.
@@ -228,9 +230,7 @@ def _decided(u: NamedMetric, v: NamedMetric, row: dict[str, str]) -> dict[str, A
         return _found(True, u.metric.verdict, *_claims(u))
     over = f"Over all texts of 4 words and 3 tokens {row.get('says')}."
     if row.get("verdict") == "compatible":  # of whole texts, over no other length
-        # At L = 3 alone is BLEU-3 exact match; a kernel of words is one at every L.
-        known = v.metric.name.startswith("Self-") or "conditional"
-        return _found(known, over, row["claim"])
+        return _found("conditional", over, row["claim"])
     if rule:
         return rule
     if row:

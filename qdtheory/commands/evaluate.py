@@ -197,7 +197,7 @@ def _named(candidates: list[str], real: Any) -> tuple[dict[str, str], dict[Any, 
     """Files by their names, without folders if these differ, and the names by paths."""
     paths, called = [*candidates], {Path(path).name for path in candidates}
     # Real text is a candidate by its path, or by its name where no file is called so.
-    by_name = len(called) == len(candidates) and not os.path.exists(real or ".")
+    by_name = len(called) == len(candidates) and not (real and os.path.exists(real))
     known = {*map(os.path.normpath, candidates)} | (called if by_name else set())
     if real is not None and os.path.normpath(real) not in known:
         paths.append(real)

@@ -49,7 +49,7 @@ def exit_on(*errors: type[Exception], of: str = "", file: Any = "") -> Iterator[
 def line_of(error: Exception, file: str | Path = "") -> str:
     """What an error says; of an error of the system its file, or this one, and why."""
     if not isinstance(error, OSError) or not error.strerror:
-        return str(error.args[0] if isinstance(error, KeyError) else error)
+        return " ".join(error.args) if isinstance(error, KeyError) else str(error)
     return f"{shown(error.filename or file)}: {error.strerror}"
 
 

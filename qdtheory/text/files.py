@@ -91,7 +91,7 @@ def lines(held: Any, name: str, bounded: bool = False) -> Iterator[str]:
     for number, line in enumerate(limited, start=1):
         size += len(line)
         if b"\r" in line.rstrip(b"\r\n"):
-            what = r"carriage return (CR) inside; take it off: tr -d '\r'"
+            what = r"carriage return (CR) inside; put a space: sed 's/\r\(.\)/ \1/g'"
             if not line.endswith(b"\n"):  # all lines of an old Mac are one
                 what = r"line end of old Macs (CR) inside; write \n: tr '\r' '\n'"
             raise ValueError(f"{name}, line {number}: a {what} < FILE > NEW")

@@ -88,8 +88,8 @@ def plan(
 def needed(gap: Any, margin: Any, error: Any, power: float, cnd: bool = False) -> Any:
     """How many times the sentences show a gap with this power, by half an interval.
 
-    The variance of CND is a/n + b/n^2: of fewer sentences by b alone, of more by a
-    alone; neither is too few.
+    The variance of CND is a/n + b/n^2. With b alone the number is the ratio of what is
+    to be seen, with a alone its square: the larger of the two is taken.
     """
     from scipy.special import ndtri  # late: slow to import
 

@@ -81,8 +81,9 @@ def _by_prompt(
         for at, row in () if form == "sentences" else rows:
             names = names or _names(row, name, fields, needed)
             question, *sides = names
-            if lost := [x for x in CALLED[2].split() if not sides[1] and x in row]:
-                raise ValueError(f"{at}: references, {lost[0]!r}, but none in row 1")
+            for x in () if sides[1] else CALLED[2].split():
+                if row.get(x):
+                    raise ValueError(f"{at}: references, {x!r}, but none in row 1")
             parts = [cell(row, x, at) for x in question.split("+")]
             key = parts[0] if len(parts) == 1 else parts
             if not isinstance(key, str):  # such as the messages of a chat

@@ -256,7 +256,7 @@ def _of_csv(held: Iterator[str], path: str) -> Iterator[Row]:
     header = next(held, "")
     ended = (f"{line}\n" for line in chain([header], held))
     mark = _delimiter(header, path)
-    csv.field_size_limit(files.MAX_LINE)
+    csv.field_size_limit(max(files.MAX_LINE, csv.field_size_limit()))
     table = csv.reader(ended, delimiter=mark, strict=True)
     names, start = [], 1
     try:

@@ -352,7 +352,7 @@ BAD = [
     (written(json.dumps([*RECORDS, 3])), TEXT, "record 6: expected a JSON obj"),
     (written(json.dumps(RECORDS, indent=1)[:-9]), TEXT, "x, line 20: expected a JSON "),
     (written("a b\rc d\r"), {}, "x, line 1: a line end of old Macs .*: tr '"),
-    (written("a b\r\nc\rd\r\n"), {}, "x, line 2: a carriage return .*: tr -d '"),
+    (written("a b\r\nc\rd\r\n"), {}, "x, line 2: a carriage return .*: sed ."),
     (lambda path: written(json.dumps(RECORDS, indent=1)[:-9])(
         path.with_suffix(".jsonl")), {}, "jsonl, line 20: expected a JSON "),
     (written('{"a": "b"}\nb'), {"field": "a"}, "x, line 2: .*, got b; mend or rem"),
