@@ -241,6 +241,7 @@ def test_every_claim_stands_in_a_row_of_a_known_kind_and_no_item_twice():
     assert max(count.values()) == 1
     assert {row["paper"] for row in ITEMS} == {*page.PAPERS, page.BEYOND}
     assert all(row["says"] for row in ITEMS)
+    assert all(None not in row for row in ITEMS), "quote a cell that holds a comma"
     listed = {claim for row in ITEMS for claim in page.ids(row["claims"])}
     assert set(page.claims()) - listed == set(), "add them to docs/coverage.csv"
     assert listed - set(page.claims()) == set(), "no notebook prints them"

@@ -415,6 +415,23 @@ def test_clipping_does_not_move_the_first_step():
     assert objective(far, 0.8, 1.2) < objective(far, 0, np.inf) - 0.01
 
 
+@pytest.mark.slow
+@pytest.mark.claim("N24.33", "N24.37")
+def test_sampled_training_stays_near_the_implied_law():
+    """REINFORCE from one human answer and two samples at a time, softmax of 4."""
+    draws, logits, mean = rng(), np.zeros(4), np.zeros(4)
+    for step in range(40_000):
+        q = np.exp(logits - logits.max())
+        q /= q.sum()
+        (human,), x = draws.choice(4, 1, p=PEOPLE), draws.choice(4, 2, p=q)
+        paid = (x == human) - 1.0 * (x[0] == x[1])
+        for answer, reward in zip(x, paid):
+            logits += 0.01 * reward * (np.eye(4)[answer] - q)
+        mean += q * (step >= 10_000) / 30_000
+    # Drift and noise of steps of this size; by 2 to 1 the first would be .533.
+    assert mean == pytest.approx(PEOPLE, rel=0, abs=0.04)
+
+
 def drawn(name, rate, steps, chains=256):
     """REINFORCE on sets of three, softmax of 4: mean of the later half, error."""
     draws, logits, later = rng(), np.zeros((chains, 4)), np.zeros((chains, 4))
